@@ -1,0 +1,98 @@
+"""What a graph consists of: its tables and what they index into. :class:`kernscope.ir.graph.Graph` adds the views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .layout import Layout
+from .location import Location
+from .tables import (
+    AccessTable,
+    BoundsFault,
+    ChannelTable,
+    FrameTable,
+    IntArray,
+    NodeTable,
+    ScopeTable,
+    StackTable,
+    StorageKind,
+    StorageTable,
+)
+from .target import Target
+
+__all__ = ["GraphColumns"]
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class GraphColumns:
+    """The tables of a graph (see :mod:`kernscope.ir.tables`), what their columns index into, and plain lookups.
+
+    ``kernel`` is the kernel's name, ``machine`` the name of the machine it was traced for (a label: only ``target``
+    binds). ``defaults`` are the arrays the kernel was traced with: the inputs of a run that names no others; they are
+    no part of a graph's identity and are not saved.
+    """
+
+    kernel: str
+    machine: str
+    ranks: int
+    target: Target
+    nodes: NodeTable
+    accesses: AccessTable
+    storages: StorageTable
+    scopes: ScopeTable
+    channels: ChannelTable
+    frames: FrameTable
+    stacks: StackTable
+    layouts: tuple[Layout, ...]
+    names: tuple[str, ...]
+    attributes: tuple[Mapping[str, Any], ...]
+    bounds_faults: tuple[BoundsFault, ...] = ()
+    defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
+
+    @cached_property
+    def access_start(self) -> IntArray:
+        """``(n + 1,)``: node i's accesses are rows ``access_start[i]`` up to ``access_start[i + 1]``."""
+        return np.searchsorted(self.accesses.node, np.arange(len(self.nodes) + 1))
+
+    @cached_property
+    def tensors(self) -> dict[str, int]:
+        """The HBM tensors: storage row by name, in argument order."""
+        return {
+            self.names[self.storages.name[row]]: int(row)
+            for row in np.flatnonzero(self.storages.kind == StorageKind.HBM)
+        }
+
+    def location(self, stack: int) -> Location | None:
+        """The source location of a row of the stack table, with its callers; None for -1."""
+        if stack < 0:
+            return None
+        chain: list[Location] = []
+        row = stack
+        while row >= 0:
+            chain.append(self._frame(int(self.stacks.frame[row])))
+            row = int(self.stacks.caller[row])
+        return attrs.evolve(chain[0], stack=tuple(chain[1:]))
+
+    def _frame(self, row: int) -> Location:
+        f = self.frames
+        return Location(
+            file=self.names[f.file[row]],
+            line=int(f.line[row]),
+            function=self.names[f.function[row]],
+            column=int(f.column[row]),
+            end_line=int(f.end_line[row]),
+            end_column=int(f.end_column[row]),
+        )
+
+    def describe_scope(self, scope: int) -> str:
+        """A scope for a reader: its name, or where it was opened, or ``kernel`` for a rank's own."""
+        if scope < 0 or self.scopes.parent[scope] < 0:
+            return "kernel"
+        name = self.names[self.scopes.name[scope]]
+        place = self.location(int(self.scopes.stack[scope]))
+        return name or (f"scope at {place.short}" if place else f"scope {scope}")

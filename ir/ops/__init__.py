@@ -1,0 +1,26 @@
+"""The operation table. Importing the package declares every operation; ``OPERATIONS`` holds them by name and by code."""
+
+from __future__ import annotations
+
+from . import movement, reductions
+from .elementwise import TABLE as OPERATIONS
+from .elementwise import cast_array, check_scalar, common_dtype
+from .operation import NO_WORK, Engine, Family, Operand, Operation, OperationTable, Scalar, Work, WorkKind
+
+__all__ = [
+    "NO_WORK",
+    "OPERATIONS",
+    "Engine",
+    "Family",
+    "Operand",
+    "Operation",
+    "OperationTable",
+    "Scalar",
+    "Work",
+    "WorkKind",
+    "cast_array",
+    "check_scalar",
+    "common_dtype",
+    "movement",
+    "reductions",
+]

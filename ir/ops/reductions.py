@@ -1,0 +1,217 @@
+"""Reductions along an axis, scans, softmax, and the creation of tensors from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType
+from ..errors import ArgumentError, DTypeError
+from ..layout import Layout, Shape, check_shape, resolve_axis
+from .elementwise import TABLE, Array, cast_array, check_scalar
+from .operation import Engine, Family, Operand, Operation, Scalar, Work
+
+__all__: list[str] = []
+
+
+def _input_elements(operands: Sequence[Operand], result: Layout) -> Work:
+    (source,) = operands
+    assert isinstance(source, Layout)
+    return (source.size, 0, 0)
+
+
+def _output_elements(operands: Sequence[Operand], result: Layout) -> Work:
+    return (result.size, 0, 0)
+
+
+def _same(source: DType) -> DType:
+    return source
+
+
+def _wide(source: DType) -> DType:
+    return source if source.is_float else dtypes.int32
+
+
+def _index(source: DType) -> DType:
+    return dtypes.int32
+
+
+def _reduced_shape(shape: Shape, axis: int | None, keep_dims: bool) -> Shape:
+    axes = range(len(shape)) if axis is None else (resolve_axis(axis, len(shape)),)
+    return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes)
+
+
+def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[..., Array]], Operation]:
+    """Declare a reduction: floats are computed in f32 and rounded once, integers in the result's type."""
+
+    def declare(body: Callable[..., Array]) -> Operation:
+        name = body.__name__.rstrip("_")
+
+        def rule(operands: Sequence[Operand], *, axis: int | None, keep_dims: bool) -> tuple[Shape, DType]:
+            (source,) = operands
+            assert isinstance(source, Layout)
+            return _reduced_shape(source.shape, axis, keep_dims), result_dtype(source.dtype)
+
+        def evaluate(
+            x: Array, *, axis: int | None, keep_dims: bool, result: DType, operands: Sequence[Operand]
+        ) -> Array:
+            source = dtypes.of_numpy(x.dtype)
+            ready = cast_array(x, dtypes.float32 if source.is_float else source if result_dtype is _index else result)
+            with np.errstate(all="ignore"):
+                return cast_array(body(ready, axis=axis, keepdims=keep_dims), result)
+
+        return TABLE.add(
+            Operation(
+                name=name,
+                family=Family.REDUCTION,
+                engine=Engine.MATH,
+                log=f"math/{name}",
+                rule=rule,
+                evaluate=evaluate,
+                work=_input_elements,
+                doc=(body.__doc__ or "").strip(),
+            )
+        )
+
+    return declare
+
+
+@_reduction(_wide)
+def sum_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Sum along an axis (``None``: all); floats accumulate in f32, integers give i32. Example: ``tl.sum(p, axis=1)``."""
+    return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
+
+
+@_reduction(_same)
+def max_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Largest along an axis (``None``: all); NaN wins. Example: ``tl.max(s, axis=1, keep_dims=True)``."""
+    return np.asarray(np.max(x, axis=axis, keepdims=keepdims))
+
+
+@_reduction(_same)
+def min_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Smallest along an axis (``None``: all); NaN wins. Example: ``tl.min(x, axis=0)``."""
+    return np.asarray(np.min(x, axis=axis, keepdims=keepdims))
+
+
+@_reduction(_index)
+def argmax(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Where the largest is (the first of equal ones), i32. Example: ``tl.argmax(logits, axis=1)``."""
+    return np.asarray(np.argmax(x, axis=axis, keepdims=keepdims))
+
+
+@_reduction(_index)
+def argmin(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Where the smallest is (the first of equal ones), i32. Example: ``tl.argmin(cost, axis=1)``."""
+    return np.asarray(np.argmin(x, axis=axis, keepdims=keepdims))
+
+
+def _float_or_f32(source: DType) -> DType:
+    return source if source.is_float else dtypes.float32
+
+
+def _scan_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DType]:
+    (source,) = operands
+    assert isinstance(source, Layout)
+    resolve_axis(axis, source.ndim)
+    return source.shape, _wide(source.dtype)
+
+
+def _cumsum(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
+    compute = dtypes.float32 if result.is_float else result
+    with np.errstate(all="ignore"):
+        return cast_array(np.cumsum(cast_array(x, compute), axis=axis, dtype=compute.numpy), result)
+
+
+def _softmax_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DType]:
+    (source,) = operands
+    assert isinstance(source, Layout)
+    resolve_axis(axis, source.ndim)
+    return source.shape, _float_or_f32(source.dtype)
+
+
+def _softmax(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
+    ready = cast_array(x, dtypes.float32)
+    with np.errstate(all="ignore"):
+        e = np.exp(ready - np.max(ready, axis=axis, keepdims=True))
+        return cast_array(e / np.sum(e, axis=axis, keepdims=True), result)
+
+
+for _name, _rule, _body, _doc in (
+    ("cumsum", _scan_rule, _cumsum, "Running sum along an axis, as wide as ``sum``. Example: ``tl.cumsum(x, axis=0)``."),
+    (
+        "softmax",
+        _softmax_rule,
+        _softmax,
+        "Softmax along an axis, computed in f32; one operation, one allocation. Example: ``p = tl.softmax(s, axis=-1)``.",
+    ),
+):
+    TABLE.add(
+        Operation(
+            name=_name,
+            family=Family.SOFTMAX,
+            engine=Engine.MATH,
+            log=f"math/{_name}",
+            rule=_rule,
+            evaluate=_body,
+            work=_input_elements,
+            doc=_doc,
+        )
+    )
+
+
+# --- creation -------------------------------------------------------------------------------------------------------
+
+
+def _fill_rule(operands: Sequence[Operand], *, shape: Shape, value: Scalar, dtype: DType) -> tuple[Shape, DType]:
+    if isinstance(value, float) and not dtype.is_float:
+        raise DTypeError(f"cannot fill {dtype} with {value!r}", help="fill with an integer, or use a float dtype")
+    check_scalar(value, dtype)
+    return check_shape(shape), dtype
+
+
+def _fill(*, shape: Shape, value: Scalar, dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+    return np.full(shape, cast_array(value, dtype), dtype=dtype.numpy)
+
+
+def _arange_rule(operands: Sequence[Operand], *, start: int, end: int) -> tuple[Shape, DType]:
+    if end <= start:
+        raise ArgumentError(f"arange({start}, {end}) has no elements", help="the end must be above the start")
+    check_scalar(start, dtypes.int32)
+    check_scalar(end - 1, dtypes.int32)
+    return (end - start,), dtypes.int32
+
+
+def _arange(*, start: int, end: int, result: DType, operands: Sequence[Operand]) -> Array:
+    return np.arange(start, end, dtype=np.int32)
+
+
+TABLE.add(
+    Operation(
+        name="fill",
+        family=Family.CREATION,
+        engine=Engine.MATH,
+        log="math/fill",
+        rule=_fill_rule,
+        evaluate=_fill,
+        work=_output_elements,
+        doc='A tensor of one value (``tl.full``, ``tl.zeros``). Example: ``m = tl.full((128, 1), float("-inf"), tl.float32)``.',
+        public=False,
+    )
+)
+TABLE.add(
+    Operation(
+        name="arange",
+        family=Family.CREATION,
+        engine=Engine.MATH,
+        log="math/arange",
+        rule=_arange_rule,
+        evaluate=_arange,
+        work=_output_elements,
+        doc="The i32 numbers from ``start`` up to but not including ``end``. Example: ``cols = tl.arange(0, 128)``.",
+        public=False,
+    )
+)
