@@ -32,7 +32,7 @@ MAY_USE: dict[str, set[str]] = {
     "tracer": {"attr", "attrs", "ml_dtypes", "numpy"},
     "scheduler": {"attr", "attrs", "cattrs", "numba", "numpy", "ortools"},
     "linter": {"attr", "attrs", "cattrs", "numpy"},
-    "backends": {"attr", "attrs", "graphviz", "graphviz_pure", "matplotlib", "ml_dtypes", "networkx", "numpy"},
+    "backends": {"attr", "attrs", "graphviz", "matplotlib", "ml_dtypes", "networkx", "numpy"},
     "kernels": {"ml_dtypes", "numpy"},
     "cli": {"attr", "attrs", "cattrs", "click", "ml_dtypes", "numpy", "rich"},
     ROOT_FOLDER: {"attr", "attrs", "cattrs", "ml_dtypes", "numpy"},
