@@ -1,0 +1,86 @@
+"""Outputs beside a reference: how far apart, and whether that is close enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..ir import dtypes
+from ..ir.errors import InputError, did_you_mean
+from .execute_views import Array
+
+__all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference"]
+
+#: By dtype of the output, absolute below magnitude 1 and relative above. f32: sums of some thousand terms in another
+#: order; narrower floats: two units in the last place; integers and bool: equal.
+DEFAULT_TOLERANCE: Mapping[str, float] = MappingProxyType(
+    {
+        "float32": 1e-4,
+        "float16": 2 * 2.0**-10,
+        "bfloat16": 2 * 2.0**-7,
+        "float8e4m3": 2 * 2.0**-3,
+        "float8e5m2": 2 * 2.0**-2,
+    }
+)
+
+
+@attrs.frozen
+class Comparison:
+    """One tensor beside its reference: the largest absolute and relative error over its elements (relative: where the
+    reference is not zero), the tolerance, and whether each element keeps ``|value - reference| <= tolerance * max(1,
+    |reference|)``. Equal infinities and NaN at the same place count as equal; where only one is finite the error is
+    infinite."""
+
+    tensor: str
+    max_abs_error: float
+    max_rel_error: float
+    tolerance: float
+    ok: bool
+
+
+def compare_with_reference(
+    outputs: Mapping[str, Array], expected: Mapping[str, Any], tolerance: float | None = None
+) -> list[Comparison]:
+    """Compare the outputs that have a reference, in the outputs' order. ``tolerance`` holds for all of them; None: by
+    dtype (:data:`DEFAULT_TOLERANCE`).
+
+    Raises ``InputError`` for a reference of a tensor that is no output, and for one of another shape.
+    """
+    for name in expected:
+        if name not in outputs:
+            raise InputError(
+                f"the reference gives {name!r}, which the kernel does not store",
+                help=did_you_mean(str(name), outputs, what="stored tensors"),
+            )
+    return [_compare(name, value, expected[name], tolerance) for name, value in outputs.items() if name in expected]
+
+
+def _compare(name: str, value: Array, reference: Any, tolerance: float | None) -> Comparison:
+    wanted = np.asarray(reference)
+    if wanted.shape != value.shape:
+        raise InputError(
+            f"the reference of {name!r} has shape {wanted.shape}, the output {value.shape}",
+            help="let the reference return the tensor's own shape",
+        )
+    if tolerance is None:
+        tolerance = DEFAULT_TOLERANCE.get(dtypes.of_numpy(value.dtype).name, 0.0)
+    with np.errstate(all="ignore"):
+        ours, theirs = value.astype(np.float64), wanted.astype(np.float64)
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        error = np.where(same, 0.0, np.abs(ours - theirs))
+        error = np.where(np.isnan(error), np.inf, error)
+        size = np.abs(theirs)
+        relative = np.where(same | (theirs == 0), 0.0, error / size)
+        relative = np.where(np.isnan(relative), np.inf, relative)
+        allowed = tolerance * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
+    return Comparison(
+        tensor=name,
+        max_abs_error=float(error.max()),
+        max_rel_error=float(relative.max()),
+        tolerance=tolerance,
+        ok=bool((error <= allowed).all()),
+    )

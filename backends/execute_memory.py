@@ -1,0 +1,57 @@
+"""The memory of a run: one byte array per rank for scratch, one per HBM tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..ir.graph import Graph
+from ..ir.tables import IntArray, Mode, StorageKind
+from .execute_views import Array, View
+
+__all__ = ["Memory", "held_bytes"]
+
+
+def held_bytes(graph: Graph) -> IntArray:
+    """Bytes each storage takes from the budget: an allocation's size rounded up to the target's alignment (an HBM
+    tensor's as it is)."""
+    storages, align = graph.storages, graph.target.align
+    rounded = -(-storages.nbytes // align) * align
+    held: IntArray = np.where(storages.kind == StorageKind.SCRATCH, rounded, storages.nbytes)
+    return held
+
+
+class Memory:
+    """Bytes at their traced addresses. ``of_storage[s]`` is the byte array that storage s lies in, ``scratch[r]`` that
+    of rank r, as large as its highest rounded allocation end (``high_water_bytes``)."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Array]) -> None:
+        self._graph = graph
+        storages = graph.storages
+        scratch = storages.kind == StorageKind.SCRATCH
+        ends = np.zeros(graph.ranks, dtype=np.int64)
+        np.maximum.at(ends, storages.rank[scratch], (storages.address + held_bytes(graph))[scratch])
+        self.high_water_bytes: tuple[int, ...] = tuple(ends.tolist())
+        self.scratch: list[IntArray] = [np.zeros(size, dtype=np.uint8) for size in self.high_water_bytes]
+        self._hbm = {row: self._tensor(row, inputs.get(name)) for name, row in graph.tensors.items()}
+        ranks = storages.rank.tolist()
+        self.of_storage: list[IntArray] = [
+            self._hbm[row] if row in self._hbm else self.scratch[rank] for row, rank in enumerate(ranks)
+        ]
+
+    def _tensor(self, row: int, value: Array | None) -> IntArray:
+        memory = np.zeros(int(self._graph.storages.nbytes[row]), dtype=np.uint8)
+        if value is not None:
+            View.of(self._graph.layouts[self._graph.storages.layout[row]]).write(memory, 0, value)
+        return memory
+
+    def outputs(self) -> dict[str, Array]:
+        """A copy of every tensor that is stored to, by name, in argument order."""
+        accesses, graph = self._graph.accesses, self._graph
+        written = set(accesses.storage[accesses.mode == Mode.WRITE].tolist())
+        return {
+            name: View.of(graph.layouts[graph.storages.layout[row]]).read(self._hbm[row], 0)
+            for name, row in graph.tensors.items()
+            if row in written
+        }
