@@ -1,0 +1,233 @@
+"""Liveness: how much scratch a traced kernel holds, how much of that it still needs, and whether it reuses it safely.
+
+From the graph alone, in program order; no machine runs. *Held* bytes are what the bump allocator has given out and not
+yet rewound, *live* bytes those of them that will be accessed again.
+"""
+
+from __future__ import annotations
+
+import html
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from ..ir.columns import GraphColumns
+from ..ir.location import Location
+from ..ir.tables import AccessTable, IntArray, Mode, StorageKind
+from .liveness_growth import Growth, find_growth
+from .liveness_violations import Violation, ViolationKind, find_violations, held_bytes, rank_bounds
+
+__all__ = ["Growth", "Holder", "Liveness", "Violation", "ViolationKind", "liveness"]
+
+
+@attrs.frozen
+class Holder:
+    """An allocation that is held at the peak: a row of the storage table, its name (empty: unknown), its bytes, those
+    rounded up to the target's alignment, and the line that made it."""
+
+    allocation: int
+    name: str
+    nbytes: int
+    held_bytes: int
+    location: Location | None
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class Liveness:
+    """The liveness of a graph's allocations; made by :func:`liveness`. Sizes are bytes, instants are node ids.
+
+    By storage (rows as in ``graph.storages``; those of HBM tensors hold -1, or 0 bytes):
+
+    - ``first_write``, ``last_access``: nodes, -1 where there is none. All accesses count, stale ones too.
+    - ``held_bytes``: what it takes from the budget, rounded up to the target's alignment.
+
+    By node:
+
+    - ``cursor``: bytes held after the node. An exit's bytes are gone after it.
+    - ``live_bytes``: rounded bytes of the allocations that are live at the node: from the first access to the last one,
+      both included, as one interval without holes; an access after the allocation's scope does not prolong it. Never
+      more than ``cursor``.
+
+    By rank: ``peak_bytes_by_rank``, the high-water mark of rounded allocation ends; ``peak_node_by_rank``, the node at
+    which it is first reached (the last one before it, where an ``empty`` after all nodes reaches it; -1 for a rank
+    without nodes).
+    """
+
+    graph: GraphColumns
+    first_write: IntArray
+    last_access: IntArray
+    held_bytes: IntArray
+    cursor: IntArray
+    live_bytes: IntArray
+    peak_bytes_by_rank: tuple[int, ...]
+    peak_node_by_rank: tuple[int, ...]
+    _peak_allocation: tuple[int, ...]
+
+    @property
+    def fullest_rank(self) -> int:
+        """The rank with the highest peak; of equal ones the first."""
+        return max(range(self.graph.ranks), key=lambda rank: (self.peak_bytes_by_rank[rank], -rank))
+
+    @property
+    def peak_bytes(self) -> int:
+        """The peak of the fullest rank."""
+        return self.peak_bytes_by_rank[self.fullest_rank]
+
+    @property
+    def peak_node(self) -> int:
+        """The node at which the fullest rank reaches its peak; -1 in a graph without nodes."""
+        return self.peak_node_by_rank[self.fullest_rank]
+
+    @property
+    def peak_bound_bytes(self) -> int:
+        """The largest sum of live bytes at one time: no placement has a lower peak (in program order). A bound; it need
+        not be achievable."""
+        return int(self.live_bytes.max(initial=0))
+
+    @cached_property
+    def violations(self) -> tuple[Violation, ...]:
+        """Every use after scope, write after scope, read before write and overflow, in program order."""
+        return find_violations(self.graph)
+
+    def held_at_peak(self, rank: int | None = None) -> IntArray:
+        """The allocations (storage rows) that a rank, by default the fullest, holds at its peak, in order of making."""
+        chosen = self.fullest_rank if rank is None else rank
+        top = self._peak_allocation[chosen]
+        if top < 0:
+            return np.zeros(0, dtype=np.int64)
+        storages = self.graph.storages
+        rows = np.flatnonzero(storages.rank[: top + 1] == chosen)
+        freed = storages.freed[rows]
+        return rows[(freed < 0) | (freed >= storages.born[top])]
+
+    def peak_holders(self, rank: int | None = None) -> tuple[Holder, ...]:
+        """The same allocations, the largest first; equal ones in order of making."""
+        rows = self.held_at_peak(rank)
+        rows = rows[np.argsort(-self.held_bytes[rows], kind="stable")]
+        storages, names = self.graph.storages, self.graph.names
+        return tuple(
+            Holder(
+                allocation=row,
+                name=names[storages.name[row]],
+                nbytes=int(storages.nbytes[row]),
+                held_bytes=int(self.held_bytes[row]),
+                location=self.graph.location(int(storages.stack[row])),
+            )
+            for row in rows.tolist()
+        )
+
+    def growth(self, rank: int | None = None) -> tuple[Growth, ...]:
+        """The loops whose every iteration makes the peak of a rank (by default the fullest) grow; in program order."""
+        chosen = self.fullest_rank if rank is None else rank
+        return find_growth(self.graph, self.held_at_peak(chosen), self.held_bytes, chosen)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Liveness {self.graph.kernel}: peak {self.peak_bytes:,} of {self.graph.target.scratch_bytes:,} B, "
+            f"bound {self.peak_bound_bytes:,} B, violations={len(self.violations)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        budget = self.graph.target.scratch_bytes
+        rows = [
+            ("peak", f"{self.peak_bytes:,} B of {budget:,} B"),
+            ("largest sum of live bytes", f"{self.peak_bound_bytes:,} B"),
+            ("violations", f"{len(self.violations):,}"),
+            *((growth.location.short if growth.location else "growth", str(growth)) for growth in self.growth()),
+        ]
+        rows += [
+            (holder.name or f"#{holder.allocation}", f"{holder.held_bytes:,} B" + _place(holder.location))
+            for holder in self.peak_holders()[:10]
+        ]
+        body = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
+        return f"<table><caption>{html.escape(self.graph.kernel)}: liveness</caption>{body}</table>"
+
+
+def _place(location: Location | None) -> str:
+    return f" at {location.short}" if location else ""
+
+
+def liveness(graph: GraphColumns) -> Liveness:
+    """The liveness of a graph's scratch allocations, in program order. Linear in nodes and accesses.
+
+    In program order a node ends before the next one starts, so what an asynchronous operation uses is live at its own
+    node; what a ``recv_async`` fills stays live up to its ``wait``, which accesses it.
+    """
+    storages, accesses = graph.storages, graph.accesses
+    count = len(graph.nodes)
+    bounds = rank_bounds(graph)
+    held = held_bytes(graph)
+    scratch = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
+
+    of_scratch = storages.kind[accesses.storage] == StorageKind.SCRATCH
+    first_write = _first(accesses, of_scratch & (accesses.mode == Mode.WRITE), len(storages))
+    last_access = _last(accesses, of_scratch, len(storages))
+
+    # A kernel's own scope is never closed by a marker: its bytes are held to the end of its rank.
+    freed = storages.freed[scratch].astype(np.int64)
+    released = np.where(freed >= 0, freed, bounds[storages.rank[scratch] + 1])
+    cursor = _sum_over(count, storages.born[scratch], released, held[scratch])
+
+    freed_of_access = storages.freed[accesses.storage]
+    alive = of_scratch & ((freed_of_access < 0) | (accesses.node < freed_of_access))
+    first_alive = _first(accesses, alive, len(storages))
+    last_alive = _last(accesses, alive, len(storages))
+    used = np.flatnonzero(first_alive >= 0)
+    live = _sum_over(count, first_alive[used], last_alive[used] + 1, held[used])
+
+    top = _fullest_allocations(graph, scratch, held)
+    return Liveness(
+        graph=graph,
+        first_write=_sealed(first_write),
+        last_access=_sealed(last_access),
+        held_bytes=_sealed(held),
+        cursor=_sealed(cursor),
+        live_bytes=_sealed(live),
+        peak_bytes_by_rank=tuple(0 if row < 0 else int(storages.address[row] + held[row]) for row in top),
+        peak_node_by_rank=tuple(
+            min(int(storages.born[row]) if row >= 0 else first, stop - 1) if stop > first else -1
+            for row, first, stop in zip(top, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        ),
+        peak_allocation=top,
+    )
+
+
+def _first(accesses: AccessTable, chosen: IntArray, storages: int) -> IntArray:
+    """By storage the first node of the chosen accesses, -1 where there is none."""
+    rows = np.flatnonzero(chosen)[::-1]
+    nodes = np.full(storages, -1, dtype=np.int64)
+    nodes[accesses.storage[rows]] = accesses.node[rows]
+    return nodes
+
+
+def _last(accesses: AccessTable, chosen: IntArray, storages: int) -> IntArray:
+    """By storage the last node of the chosen accesses, -1 where there is none."""
+    rows = np.flatnonzero(chosen)
+    nodes = np.full(storages, -1, dtype=np.int64)
+    nodes[accesses.storage[rows]] = accesses.node[rows]
+    return nodes
+
+
+def _sum_over(count: int, start: IntArray, stop: IntArray, amount: IntArray) -> IntArray:
+    """By node the sum of the amounts whose interval [start, stop) holds the node."""
+    change = np.zeros(count + 1, dtype=np.int64)
+    np.add.at(change, start, amount)
+    np.subtract.at(change, stop, amount)
+    return np.cumsum(change)[:count]
+
+
+def _fullest_allocations(graph: GraphColumns, scratch: IntArray, held: IntArray) -> tuple[int, ...]:
+    """By rank the first allocation that ends highest, -1 for a rank that allocates nothing."""
+    storages = graph.storages
+    ends = storages.address[scratch] + held[scratch]
+    order = np.lexsort((scratch, -ends, storages.rank[scratch]))
+    ranks, first = np.unique(storages.rank[scratch][order], return_index=True)
+    top = np.full(graph.ranks, -1, dtype=np.int64)
+    top[ranks] = scratch[order[first]]
+    return tuple(top.tolist())
+
+
+def _sealed(column: IntArray) -> IntArray:
+    column.flags.writeable = False
+    return column

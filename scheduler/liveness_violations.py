@@ -1,0 +1,261 @@
+"""Faults in how a kernel uses its scratch: stale reads and writes, reads of unwritten elements, and overflow.
+
+Everything is decided in program order. What is reported here is exactly what a poisoned run in program order catches:
+an access is stale when its allocation no longer owns its bytes, that is, when it comes after the ``scope_exit`` that
+frees the allocation; and an element counts as written only by a write through a view of its own allocation.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+
+from ..ir.columns import GraphColumns
+from ..ir.layout import Layout
+from ..ir.tables import IntArray, Mode, StorageKind
+
+__all__ = ["Violation", "ViolationKind", "find_violations", "held_bytes", "rank_bounds"]
+
+
+class ViolationKind(enum.StrEnum):
+    """What is wrong. The members are strings: ``violation.kind == "use_after_scope"``."""
+
+    USE_AFTER_SCOPE = "use_after_scope"
+    WRITE_AFTER_SCOPE = "write_after_scope"
+    READ_BEFORE_WRITE = "read_before_write"
+    OVERFLOW = "overflow"
+
+
+_KIND_ORDER = {kind: number for number, kind in enumerate(ViolationKind)}
+
+
+@attrs.frozen
+class Violation:
+    """One fault: ``node`` does it to ``allocation`` (a row of the storage table), on ``rank``.
+
+    ``node`` is None only for an overflow by an allocation after which the rank has no node at all.
+
+    After a scope: ``scope_exit`` is the marker node that freed the allocation, ``reused_by`` the first allocation that
+    took some of its bytes before ``node`` (None: nobody did). Read before write: ``written_by`` is the later node that
+    writes the last of the missing elements (None: nothing ever does). Overflow: ``end_bytes`` is where the allocation
+    ends, rounded up.
+    """
+
+    kind: ViolationKind
+    node: int | None
+    allocation: int
+    rank: int
+    scope_exit: int | None = None
+    reused_by: int | None = None
+    written_by: int | None = None
+    end_bytes: int | None = None
+
+
+def rank_bounds(graph: GraphColumns) -> IntArray:
+    """``(ranks + 1,)``: the nodes of rank r are ``bounds[r]`` up to ``bounds[r + 1]``."""
+    return np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
+
+
+def held_bytes(graph: GraphColumns) -> IntArray:
+    """By storage: the bytes an allocation takes from the budget (rounded up to the target's alignment); 0 for HBM."""
+    align = graph.target.align
+    rounded = -(-graph.storages.nbytes // align) * align
+    return np.where(graph.storages.kind == StorageKind.SCRATCH, rounded, 0)
+
+
+def find_violations(graph: GraphColumns) -> tuple[Violation, ...]:
+    """All faults, ordered by node, then by kind (in the order of :class:`ViolationKind`), then by allocation."""
+    found = [*_stale_accesses(graph), *_unwritten_reads(graph), *_overflows(graph)]
+    last = len(graph.nodes)
+    found.sort(key=lambda v: (last if v.node is None else v.node, _KIND_ORDER[v.kind], v.allocation))
+    return tuple(found)
+
+
+# --- after the scope --------------------------------------------------------------------------------------------------
+
+
+def _stale_accesses(graph: GraphColumns) -> Iterator[Violation]:
+    accesses, storages = graph.accesses, graph.storages
+    freed = storages.freed[accesses.storage]
+    rows = np.flatnonzero((freed >= 0) & (accesses.node > freed))
+    if len(rows) == 0:
+        return
+    # One fault a node and allocation, however many of the node's operands are views of it.
+    faults = np.unique(
+        np.column_stack((accesses.node[rows], accesses.storage[rows], accesses.mode[rows])).astype(np.int64), axis=0
+    )
+    reused = _next_owner(graph, np.unique(faults[:, 1]))
+    for node, allocation, mode in faults.tolist():
+        owner = reused.get(allocation)
+        yield Violation(
+            kind=ViolationKind.USE_AFTER_SCOPE if mode == Mode.READ else ViolationKind.WRITE_AFTER_SCOPE,
+            node=node,
+            allocation=allocation,
+            rank=int(storages.rank[allocation]),
+            scope_exit=int(storages.freed[allocation]),
+            reused_by=owner if owner is not None and int(storages.born[owner]) < node else None,
+        )
+
+
+def _next_owner(graph: GraphColumns, allocations: IntArray) -> dict[int, int]:
+    """For freed allocations: the first allocation that took some of their bytes afterwards, where there is one.
+
+    The exit rewinds the cursor to at or below the allocation's address, and allocations fill scratch from the cursor
+    upward: the first later one that ends beyond the address is the first to overlap. That is the classical search for
+    the next greater element, from the right with a monotone stack.
+    """
+    storages = graph.storages
+    ends = (storages.address + held_bytes(graph)).tolist()
+    rank, born = storages.rank.tolist(), storages.born.tolist()
+    # The first row made after the exit: births never decrease within a rank, and ranks follow one another.
+    queries: dict[int, list[int]] = {}
+    for allocation in allocations.tolist():
+        first, last = np.searchsorted(storages.rank, [rank[allocation], rank[allocation] + 1])
+        exit_node = int(storages.freed[allocation])
+        row = int(first) + int(np.searchsorted(storages.born[first:last], exit_node, side="right"))
+        queries.setdefault(row, []).append(allocation)
+    found: dict[int, int] = {}
+    stack_rows: list[int] = []  # candidates: from the bottom to the top, rows fall and so do ends
+    stack_ends: list[int] = []  # the same rows' ends, negated, so that they rise
+    for row in range(len(ends) - 1, min(queries) - 1, -1):
+        if stack_rows and rank[stack_rows[-1]] != rank[row]:
+            stack_rows.clear()
+            stack_ends.clear()
+        while stack_ends and -stack_ends[-1] <= ends[row]:
+            stack_rows.pop()
+            stack_ends.pop()
+        stack_rows.append(row)
+        stack_ends.append(-ends[row])
+        for allocation in queries.get(row, ()):
+            beyond = bisect_left(stack_ends, -int(storages.address[allocation]))
+            if beyond and rank[stack_rows[beyond - 1]] == rank[allocation]:
+                owner = stack_rows[beyond - 1]
+                assert born[owner] > storages.freed[allocation]
+                found[allocation] = owner
+    return found
+
+
+# --- before anything was written --------------------------------------------------------------------------------------
+
+
+def _unwritten_reads(graph: GraphColumns) -> Iterator[Violation]:
+    accesses, storages = graph.accesses, graph.storages
+    count = len(storages)
+    distinct = np.array([_elements_shown(layout) for layout in graph.layouts], dtype=np.int64)
+    size = np.array([layout.size for layout in graph.layouts], dtype=np.int64)
+    freed = storages.freed[accesses.storage]
+    alive = (storages.kind[accesses.storage] == StorageKind.SCRATCH) & ((freed < 0) | (accesses.node < freed))
+    writes = accesses.mode == Mode.WRITE
+    whole = alive & writes & (distinct[accesses.layout] == size[storages.layout[accesses.storage]])
+
+    # Rows of accesses are in program order, a node's reads before its writes: "before" is a smaller row.
+    first_whole = np.full(count, len(accesses), dtype=np.int64)
+    rows = np.flatnonzero(whole)[::-1]
+    first_whole[accesses.storage[rows]] = rows
+    early = alive & (np.arange(len(accesses)) < first_whole[accesses.storage])
+    suspects = np.unique(accesses.storage[early & ~writes])
+    if len(suspects) == 0:
+        return
+    suspected = np.zeros(count, dtype=np.bool_)
+    suspected[suspects] = True
+    # All that matters of the suspects: their accesses up to and including the first write of the whole.
+    within = alive & suspected[accesses.storage] & (np.arange(len(accesses)) <= first_whole[accesses.storage])
+    rows = np.flatnonzero(within)
+    rows = rows[np.argsort(accesses.storage[rows], kind="stable")]
+    starts = np.searchsorted(accesses.storage[rows], suspects)
+    known: dict[tuple[int, bytes], list[tuple[int, int]]] = {}
+    for storage, piece in zip(suspects.tolist(), np.split(rows, starts[1:]), strict=True):
+        yield from _unwritten_of_one(graph, storage, piece, known)
+
+
+def _unwritten_of_one(
+    graph: GraphColumns, storage: int, rows: IntArray, known: dict[tuple[int, bytes], list[tuple[int, int]]]
+) -> Iterator[Violation]:
+    """The faults of one allocation, from its accesses in program order. A loop does the same to fresh bytes again and
+    again: what one sequence of views leads to is found once."""
+    accesses, layout = graph.accesses, int(graph.storages.layout[storage])
+    events = np.column_stack((accesses.mode[rows], accesses.offset[rows], accesses.layout[rows])).astype(np.int64)
+    key = (layout, events.tobytes())
+    if key not in known:
+        known[key] = _missing(graph.layouts[layout].size, events, graph.layouts)
+    seen = -1
+    for read, write in known[key]:
+        node = int(accesses.node[rows[read]])
+        if node == seen:
+            continue
+        seen = node
+        yield Violation(
+            kind=ViolationKind.READ_BEFORE_WRITE,
+            node=node,
+            allocation=storage,
+            rank=int(graph.storages.rank[storage]),
+            written_by=None if write < 0 else int(accesses.node[rows[write]]),
+        )
+
+
+def _missing(size: int, events: IntArray, layouts: tuple[Layout, ...]) -> list[tuple[int, int]]:
+    """The reads that find an unwritten element, as pairs: the read's place in ``events`` (rows of mode, offset,
+    layout, in program order), and the place of the write that supplies the last missing element, -1 where none does.
+
+    By element the place of its first write; a read is too early when the latest of its elements comes after it. Equal
+    views are looked at once, so the work is bounded by the distinct views, not by the reads.
+    """
+    never = len(events)
+    first_write = np.full(size, never, dtype=np.int64)
+    written: set[tuple[int, int]] = set()
+    for place, (mode, offset, layout) in enumerate(events.tolist()):
+        if mode == Mode.WRITE and (offset, layout) not in written:
+            written.add((offset, layout))
+            target = _view(first_write, offset, layouts[layout], writeable=True)
+            np.minimum(target, place, out=target)
+    complete: dict[tuple[int, int], int] = {}
+    found: list[tuple[int, int]] = []
+    for place, (mode, offset, layout) in enumerate(events.tolist()):
+        if mode != Mode.READ:
+            continue
+        if (offset, layout) not in complete:
+            complete[offset, layout] = int(_view(first_write, offset, layouts[layout], writeable=False).max())
+        latest = complete[offset, layout]
+        if latest > place:
+            found.append((place, -1 if latest == never else latest))
+    return found
+
+
+def _view(elements: IntArray, offset: int, layout: Layout, *, writeable: bool) -> IntArray:
+    """The view of a storage's elements that an access shows, a repeated (broadcast) element once."""
+    shape = tuple(n if s else 1 for n, s in zip(layout.shape, layout.strides, strict=True))
+    strides = tuple(s * elements.itemsize for s in layout.strides)
+    return np.lib.stride_tricks.as_strided(elements[offset:], shape, strides, writeable=writeable)
+
+
+def _elements_shown(layout: Layout) -> int:
+    """How many different elements a view shows."""
+    count = 1
+    for n, s in zip(layout.shape, layout.strides, strict=True):
+        count *= n if s else 1
+    return count
+
+
+# --- past the budget --------------------------------------------------------------------------------------------------
+
+
+def _overflows(graph: GraphColumns) -> Iterator[Violation]:
+    storages = graph.storages
+    ends = storages.address + held_bytes(graph)
+    bounds = rank_bounds(graph)
+    for row in np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ends > graph.target.scratch_bytes)).tolist():
+        rank = int(storages.rank[row])
+        first, stop = int(bounds[rank]), int(bounds[rank + 1])
+        born = int(storages.born[row])
+        yield Violation(
+            kind=ViolationKind.OVERFLOW,
+            # An `empty` at a kernel's very end has no node after it: the last one before it stands for the place.
+            node=None if first == stop else min(born, stop - 1),
+            allocation=row,
+            rank=rank,
+            end_bytes=int(ends[row]),
+        )
