@@ -1,0 +1,154 @@
+"""The parts of a machine description, and what each of their numbers may be. Units are in the names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated
+
+import attrs
+
+from ..ir import dtypes
+from ..ir.ops import OPERATIONS, Engine, Family
+
+__all__ = [
+    "COMPOSITE",
+    "Above0",
+    "Cpu",
+    "Dma",
+    "Gemm",
+    "Link",
+    "Math",
+    "NumberRule",
+    "Scratch",
+    "Table",
+    "TableKeys",
+    "Topology",
+]
+
+#: The name under which a composite's one issue is listed in ``cpu.issue_cycles``.
+COMPOSITE = "composite"
+
+
+@attrs.frozen
+class NumberRule:
+    """What a number of a machine description may be: its least value, whether that itself is allowed, and whether it
+    must be an integer."""
+
+    words: str
+    exclusive: bool
+    integer: bool = False
+
+    def accepts(self, value: Fraction) -> bool:
+        return (value > 0 or (value == 0 and not self.exclusive)) and (not self.integer or value.denominator == 1)
+
+
+COUNT = NumberRule("an integer above 0", exclusive=True, integer=True)
+ABOVE_ZERO = NumberRule("a number above 0", exclusive=True)
+NOT_NEGATIVE = NumberRule("a number, 0 or more", exclusive=False)
+
+Count = Annotated[int, COUNT]
+Above0 = Annotated[Fraction, ABOVE_ZERO]
+NotNegative = Annotated[Fraction, NOT_NEGATIVE]
+
+
+@attrs.frozen
+class TableKeys:
+    """The keys a table of numbers may have besides ``default``, and what the numbers may be. ``fixed`` are names that
+    always take the default, whatever anyone wishes; ``aliases`` are other spellings of a key."""
+
+    keys: tuple[str, ...]
+    number: NumberRule
+    fixed: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+@attrs.frozen
+class Table:
+    """Numbers by name, with a default for every name that is not listed."""
+
+    default: Fraction
+    listed: tuple[tuple[str, Fraction], ...] = ()
+
+    def of(self, *names: str) -> Fraction:
+        """The number of the first of the names that is listed, else the default."""
+        for name in names:
+            for key, value in self.listed:
+                if key == name:
+                    return value
+        return self.default
+
+
+_MATH = tuple(op for op in OPERATIONS.values() if op.engine is Engine.MATH)
+#: Copies, fills and casts cost the default, whatever the dtype.
+_PLAIN = tuple(op.name for op in _MATH if op.family is Family.CAST or op.name in ("copy_to", "fill"))
+_ENGINES = tuple(str(engine) for engine in Engine if engine is not Engine.NONE)
+_COMMANDS = tuple(op.name for op in OPERATIONS.values() if op.family is not Family.MARKER)
+
+MATH_CYCLES = TableKeys(tuple(op.name for op in _MATH if op.name not in _PLAIN), NOT_NEGATIVE, fixed=_PLAIN)
+GEMM_RATES = TableKeys(
+    tuple(d.name for d in dtypes.ALL), ABOVE_ZERO, aliases=tuple((d.short, d.name) for d in dtypes.ALL)
+)
+ISSUE_CYCLES = TableKeys((*_COMMANDS, COMPOSITE, *_ENGINES), NOT_NEGATIVE)
+
+
+@attrs.frozen
+class Scratch:
+    """Scratch memory of one rank: its bytes, and the alignment that sizes are rounded up to."""
+
+    bytes: Count
+    align: Count
+
+
+@attrs.frozen
+class Dma:
+    """One direction of the DMA engine: ``channels`` transfers at once, each ``latency_ns + nbytes / bytes_per_ns``."""
+
+    channels: Count
+    latency_ns: NotNegative
+    bytes_per_ns: Above0
+
+
+@attrs.frozen
+class Gemm:
+    """The matrix engine: an array of ``rows`` x ``cols`` that takes ``rate`` steps of K a cycle, by operand dtype."""
+
+    rows: Count
+    cols: Count
+    startup_cycles: NotNegative
+    rate: Annotated[Table, GEMM_RATES]
+
+
+@attrs.frozen
+class Math:
+    """The vector engine: ``lanes`` elements at once, ``cycles`` each by operation."""
+
+    lanes: Count
+    startup_cycles: NotNegative
+    cycles: Annotated[Table, MATH_CYCLES]
+
+
+@attrs.frozen
+class Cpu:
+    """The CPU's issue cost: by operation, else by engine, else the default. ``composite`` is an operation here; its
+    engine is the GEMM."""
+
+    issue_cycles: Annotated[Table, ISSUE_CYCLES] = Table(Fraction(0))
+
+
+@attrs.frozen
+class Link:
+    """A link to a neighbour: one message at a time, ``latency_ns + nbytes / bytes_per_ns``; ``slots`` messages of a
+    channel may wait at the receiver."""
+
+    latency_ns: NotNegative
+    bytes_per_ns: Above0
+    slots: Count
+
+
+@attrs.frozen
+class Topology:
+    """How ranks are joined: a ``"ring"``, or a ``"mesh2d"`` of ``shape`` (rows, cols), joined at its borders or not."""
+
+    kind: str = "ring"
+    shape: tuple[Count, ...] = ()
+    wraps: bool = False

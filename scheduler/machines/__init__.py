@@ -1,0 +1,1 @@
+"""The machine presets, one TOML file each. Adding a machine is adding a file."""
