@@ -113,7 +113,7 @@ _FAMILIES = {1: Family.UNARY, 2: Family.BINARY, 3: Family.TERNARY}
 
 
 def _elementwise(
-    operand_rule: Rule, *, operator: str = "", result: DType | None = None, name: str = "", public: bool = True
+    operand_rule: Rule, *, result: DType | None = None, name: str = "", public: bool = True
 ) -> Callable[[Callable[..., Array]], Operation]:
     """Declare an elementwise operation: ``operand_rule`` gives the dtype that the operands are brought to, which is
     the result's too unless ``result`` names another."""
@@ -142,7 +142,6 @@ def _elementwise(
                 evaluate=evaluate,
                 work=_elements,
                 doc=(body.__doc__ or "").strip(),
-                operator=operator,
                 public=public,
             )
         )
@@ -153,43 +152,43 @@ def _elementwise(
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_numeric, operator="add", public=False)
+@_elementwise(_numeric, public=False)
 def add(a: Array, b: Array) -> Array:
     """``a + b``. Example: ``total = x + y``."""
     return a + b
 
 
-@_elementwise(_numeric, operator="sub", public=False)
+@_elementwise(_numeric, public=False)
 def sub(a: Array, b: Array) -> Array:
     """``a - b``. Example: ``centred = x - mean``."""
     return a - b
 
 
-@_elementwise(_numeric, operator="mul", public=False)
+@_elementwise(_numeric, public=False)
 def mul(a: Array, b: Array) -> Array:
     """``a * b``. Example: ``scaled = scores * 0.125``."""
     return a * b
 
 
-@_elementwise(_transcendental, operator="truediv", public=False)
+@_elementwise(_transcendental, public=False)
 def div(a: Array, b: Array) -> Array:
     """``a / b``; integers give f32. Example: ``o = acc / l``."""
     return a / b
 
 
-@_elementwise(_numeric, operator="floordiv", public=False)
+@_elementwise(_numeric, public=False)
 def floordiv(a: Array, b: Array) -> Array:
     """``a // b``, rounded down as in Python; an integer divided by zero gives 0. Example: ``row = i // 128``."""
     return a // b
 
 
-@_elementwise(_numeric, operator="mod", public=False)
+@_elementwise(_numeric, public=False)
 def mod(a: Array, b: Array) -> Array:
     """``a % b`` with the sign of ``b`` as in Python; an integer modulo zero gives 0. Example: ``col = i % 128``."""
     return a % b
 
 
-@_elementwise(_numeric, operator="pow", public=False)
+@_elementwise(_numeric, public=False)
 def pow_(a: Array, b: Array) -> Array:
     """``a ** b``; a negative power of an integer is rounded toward zero. Example: ``x ** 2``."""
     if a.dtype.kind == "f":
@@ -199,13 +198,13 @@ def pow_(a: Array, b: Array) -> Array:
     return np.where(b < 0, reciprocal.astype(a.dtype), whole)
 
 
-@_elementwise(_numeric, operator="neg", public=False)
+@_elementwise(_numeric, public=False)
 def neg(x: Array) -> Array:
     """``-x``. Example: ``-x``."""
     return np.negative(x)
 
 
-@_elementwise(_numeric, operator="abs")
+@_elementwise(_numeric)
 def abs_(x: Array) -> Array:
     """Absolute value. Example: ``tl.abs(x)``."""
     return np.abs(x)
@@ -330,37 +329,37 @@ def clamp(x: Array, low: Array, high: Array) -> Array:
 # --- comparisons ----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_ordered, operator="lt", result=dtypes.bool_, public=False)
+@_elementwise(_ordered, result=dtypes.bool_, public=False)
 def lt(a: Array, b: Array) -> Array:
     """``a < b``, a bool tensor. Example: ``mask = cols < n``."""
     return a < b
 
 
-@_elementwise(_ordered, operator="le", result=dtypes.bool_, public=False)
+@_elementwise(_ordered, result=dtypes.bool_, public=False)
 def le(a: Array, b: Array) -> Array:
     """``a <= b``, a bool tensor. Example: ``causal = cols <= rows``."""
     return a <= b
 
 
-@_elementwise(_ordered, operator="gt", result=dtypes.bool_, public=False)
+@_elementwise(_ordered, result=dtypes.bool_, public=False)
 def gt(a: Array, b: Array) -> Array:
     """``a > b``, a bool tensor. Example: ``x > 0``."""
     return a > b
 
 
-@_elementwise(_ordered, operator="ge", result=dtypes.bool_, public=False)
+@_elementwise(_ordered, result=dtypes.bool_, public=False)
 def ge(a: Array, b: Array) -> Array:
     """``a >= b``, a bool tensor. Example: ``rows >= cols``."""
     return a >= b
 
 
-@_elementwise(_ordered, operator="eq", result=dtypes.bool_, public=False)
+@_elementwise(_ordered, result=dtypes.bool_, public=False)
 def eq(a: Array, b: Array) -> Array:
     """``a == b``, a bool tensor. Example: ``labels == 0``."""
     return a == b
 
 
-@_elementwise(_ordered, operator="ne", result=dtypes.bool_, public=False)
+@_elementwise(_ordered, result=dtypes.bool_, public=False)
 def ne(a: Array, b: Array) -> Array:
     """``a != b``, a bool tensor. Example: ``labels != 0``."""
     return a != b
@@ -369,37 +368,37 @@ def ne(a: Array, b: Array) -> Array:
 # --- bits -----------------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_bits, operator="and", public=False)
+@_elementwise(_bits, public=False)
 def and_(a: Array, b: Array) -> Array:
     """``a & b`` of integers or bool. Example: ``mask = (rows < m) & (cols < n)``."""
     return a & b
 
 
-@_elementwise(_bits, operator="or", public=False)
+@_elementwise(_bits, public=False)
 def or_(a: Array, b: Array) -> Array:
     """``a | b`` of integers or bool. Example: ``a | b``."""
     return a | b
 
 
-@_elementwise(_bits, operator="xor", public=False)
+@_elementwise(_bits, public=False)
 def xor(a: Array, b: Array) -> Array:
     """``a ^ b`` of integers or bool. Example: ``a ^ b``."""
     return a ^ b
 
 
-@_elementwise(_bits, operator="invert", public=False)
+@_elementwise(_bits, public=False)
 def not_(x: Array) -> Array:
     """``~x`` of integers or bool. Example: ``~mask``."""
     return np.invert(x)
 
 
-@_elementwise(_shifts, operator="lshift", public=False)
+@_elementwise(_shifts, public=False)
 def shl(a: Array, b: Array) -> Array:
     """``a << b`` of integers; bits shifted out are lost. Example: ``code << 4``."""
     return np.left_shift(a, b)
 
 
-@_elementwise(_shifts, operator="rshift", public=False)
+@_elementwise(_shifts, public=False)
 def shr(a: Array, b: Array) -> Array:
     """``a >> b`` of integers, keeping the sign. Example: ``code >> 4``."""
     return np.right_shift(a, b)

@@ -90,8 +90,8 @@ class Operation:
     ``result`` (the dtype of the result) among the static values and returns an array of exactly that dtype.
     ``work(operands, result)`` counts what has to be done, with no machine in it.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
-    after their issue under the ``lazy`` policy. ``operator`` is the Python operator's method that means the operation.
-    ``public`` operations are functions of ``tl`` under their own name.
+    after their issue under the ``lazy`` policy. ``public`` operations are functions of ``tl`` under their own name (the
+    others are Python operators, or have functions of their own there).
     """
 
     name: str
@@ -102,7 +102,6 @@ class Operation:
     evaluate: Callable[..., Any]
     work: Callable[[Sequence[Operand], Layout], Work]
     doc: str
-    operator: str = ""
     asynchronous: bool = False
     public: bool = True
 

@@ -1,0 +1,455 @@
+"""What a kernel holds in its hands: tensor handles in scratch; HBM tensors, regions and pointers; futures of receives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, Protocol
+
+import attrs
+
+from ..ir import layout as layouts
+from ..ir.dtypes import DType
+from ..ir.errors import ArgumentError, IndexingError, KernscopeError, ShapeError, TracedValueError
+from ..ir.layout import Layout, Shape
+from .scratch import Scope
+
+__all__ = ["HbmRegion", "HbmTensor", "Pointer", "RecvFuture", "Records", "Ref", "TensorHandle"]
+
+
+class Records(Protocol):
+    """What a handle asks of the recorder that made it."""
+
+    def compute(self, name: str, operands: tuple[Any, ...], static: tuple[tuple[str, Any], ...] = ()) -> TensorHandle:
+        """Record an operation on handles and Python numbers."""
+
+    def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
+        """Record a cast."""
+
+    def located(self, error: KernscopeError) -> KernscopeError:
+        """The error with the user's line added."""
+
+    def name_of(self, storage: int) -> str:
+        """The name of a storage row."""
+
+
+class TensorHandle:
+    """A tensor in scratch, or a view of one: what loads, receives, math and creation return.
+
+    ``shape``, ``dtype`` and ``address`` (bytes) are known while tracing, values never are. Operators and the functions
+    of ``tl`` return fresh handles; indexing, ``.T``, ``tl.trans``, ``tl.reshape``... return views of the same bytes.
+    """
+
+    __slots__ = ("_recorder", "layout", "offset", "scope", "storage", "storage_address")
+
+    def __init__(
+        self, recorder: Records, storage: int, storage_address: int, scope: Scope, layout: Layout, offset: int = 0
+    ) -> None:
+        self._recorder = recorder
+        self.storage = storage
+        self.storage_address = storage_address
+        self.scope = scope
+        self.layout = layout
+        self.offset = offset
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        return self.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.ndim
+
+    @property
+    def dtype(self) -> DType:
+        return self.layout.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes it shows, before rounding."""
+        return self.layout.nbytes
+
+    @property
+    def space(self) -> str:
+        """``"tcm"``: the rank's scratch memory."""
+        return "tcm"
+
+    @property
+    def address(self) -> int:
+        """The first byte, in the rank's scratch."""
+        return self.storage_address + self.offset * self.layout.dtype.itemsize
+
+    @property
+    def name(self) -> str:
+        """The name it was first assigned to; empty where that cannot be had."""
+        return self._recorder.name_of(self.storage)
+
+    def __repr__(self) -> str:
+        return f"<handle {self.name or 'unnamed'} {self.layout!r} at {self.address:#x}>"
+
+    # --- views ------------------------------------------------------------------------------------------------------
+
+    def _view(self, layout: Layout, offset: int = 0) -> TensorHandle:
+        return TensorHandle(
+            self._recorder, self.storage, self.storage_address, self.scope, layout, self.offset + offset
+        )
+
+    def view(self, make: Callable[..., Layout], *arguments: Any) -> TensorHandle:
+        """A view of the same bytes under the layout that a function of ``ir.layout`` makes of this one."""
+        try:
+            return self._view(make(self.layout, *arguments))
+        except KernscopeError as error:
+            raise self._recorder.located(error) from None
+
+    def __getitem__(self, items: Any) -> TensorHandle:
+        """A view: slices of step 1, integers, ``None`` (a dimension of size 1), ``...``."""
+        try:
+            offset, layout = layouts.index(self.layout, items)
+        except KernscopeError as error:
+            raise self._recorder.located(error) from None
+        return self._view(layout, offset)
+
+    def __setitem__(self, items: Any, value: Any) -> NoReturn:
+        raise self._recorder.located(
+            IndexingError("a handle's elements cannot be assigned", help="write tl.copy_to(handle[...], value)")
+        )
+
+    @property
+    def T(self) -> TensorHandle:  # noqa: N802  (numpy's and torch's name)
+        """The view with the last two dimensions swapped."""
+        return self.view(layouts.transpose, ())
+
+    def to(self, dtype: DType | str) -> TensorHandle:
+        """The values in another dtype: a cast, in fresh bytes."""
+        return self._recorder.cast(self, dtype)
+
+    def __len__(self) -> int:
+        if not self.layout.shape:
+            raise self._recorder.located(ShapeError("len() of a tensor without dimensions", help="use .shape"))
+        return self.layout.shape[0]
+
+    # --- operators: fresh bytes, always -----------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("add", (self, other))
+
+    def __radd__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("add", (other, self))
+
+    def __sub__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("sub", (self, other))
+
+    def __rsub__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("sub", (other, self))
+
+    def __mul__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("mul", (self, other))
+
+    def __rmul__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("mul", (other, self))
+
+    def __truediv__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("div", (self, other))
+
+    def __rtruediv__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("div", (other, self))
+
+    def __floordiv__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("floordiv", (self, other))
+
+    def __rfloordiv__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("floordiv", (other, self))
+
+    def __mod__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("mod", (self, other))
+
+    def __rmod__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("mod", (other, self))
+
+    def __pow__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("pow", (self, other))
+
+    def __rpow__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("pow", (other, self))
+
+    def __and__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("and", (self, other))
+
+    def __rand__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("and", (other, self))
+
+    def __or__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("or", (self, other))
+
+    def __ror__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("or", (other, self))
+
+    def __xor__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("xor", (self, other))
+
+    def __rxor__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("xor", (other, self))
+
+    def __lshift__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("shl", (self, other))
+
+    def __rlshift__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("shl", (other, self))
+
+    def __rshift__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("shr", (self, other))
+
+    def __rrshift__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("shr", (other, self))
+
+    def __lt__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("lt", (self, other))
+
+    def __le__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("le", (self, other))
+
+    def __gt__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("gt", (self, other))
+
+    def __ge__(self, other: Any) -> TensorHandle:
+        return self._recorder.compute("ge", (self, other))
+
+    def __eq__(self, other: Any) -> TensorHandle:  # type: ignore[override]  # a tensor of bool, as in every array library
+        return self._recorder.compute("eq", (self, other))
+
+    def __ne__(self, other: Any) -> TensorHandle:  # type: ignore[override]  # as above
+        return self._recorder.compute("ne", (self, other))
+
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> TensorHandle:
+        return self._recorder.compute("neg", (self,))
+
+    def __pos__(self) -> TensorHandle:
+        return self
+
+    def __invert__(self) -> TensorHandle:
+        return self._recorder.compute("not", (self,))
+
+    def __abs__(self) -> TensorHandle:
+        return self._recorder.compute("abs", (self,))
+
+    # --- what a trace cannot know -----------------------------------------------------------------------------------
+
+    def _unknown(self, what: str, help: str) -> NoReturn:
+        raise self._recorder.located(
+            TracedValueError(f"{what} of {self!r}: its values are not known while tracing", help=help)
+        )
+
+    def __bool__(self) -> bool:
+        self._unknown("the truth", "choose with tl.where(condition, a, b); branch on shapes, arguments or program_id")
+
+    def __int__(self) -> int:
+        self._unknown("int()", "convert with h.to(tl.int32); take sizes from h.shape")
+
+    def __float__(self) -> float:
+        self._unknown("float()", "keep it a tensor: a (1, 1) handle broadcasts")
+
+    def __index__(self) -> int:
+        self._unknown("use as an index or size", "loop over Python ranges and slice by the loop variable")
+
+    def __iter__(self) -> Iterator[TensorHandle]:
+        self._unknown("iteration", "loop over range(h.shape[0]) and take views h[i]")
+
+    def __contains__(self, item: object) -> bool:
+        self._unknown("`in`", "compare with == and reduce with tl.max")
+
+    def __array__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        self._unknown("conversion to a numpy array", "numpy sees values only after ks.run")
+
+    def __array_ufunc__(self, ufunc: Any, *arguments: Any, **keywords: Any) -> NoReturn:
+        name = getattr(ufunc, "__name__", str(ufunc))
+        raise self._recorder.located(
+            TracedValueError(
+                f"numpy.{name} on {self!r}: numpy cannot compute while tracing",
+                help="use the function or operator of tl; pass arrays to the kernel as arguments and tl.load them",
+            )
+        )
+
+
+@attrs.frozen(eq=False)
+class HbmTensor:
+    """A kernel's tensor argument: ``t[a:b, c:d]`` is a region, ``t + n`` a pointer ``n`` elements past its start."""
+
+    name: str
+    storage: int
+    layout: Layout
+    _recorder: Records = attrs.field(repr=False)
+
+    @property
+    def shape(self) -> Shape:
+        return self.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.ndim
+
+    @property
+    def dtype(self) -> DType:
+        return self.layout.dtype
+
+    @property
+    def space(self) -> str:
+        return "hbm"
+
+    def region(self) -> HbmRegion:
+        """The whole tensor as a region."""
+        return HbmRegion(self, (0,) * self.ndim, self.shape, (True,) * self.ndim)
+
+    def __getitem__(self, items: Any) -> HbmRegion:
+        return self.region()[items]
+
+    def __add__(self, elements: int) -> Pointer:
+        return Pointer(self, 0) + elements
+
+    __radd__ = __add__
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        raise self._recorder.located(
+            TracedValueError(f"the truth of HBM tensor {self.name}", help="compare with None: `if mask is not None:`")
+        )
+
+    def __iter__(self) -> Iterator[HbmRegion]:
+        raise self._recorder.located(
+            TracedValueError(f"iteration over HBM tensor {self.name}", help="loop over range(t.shape[0]) and load t[i]")
+        )
+
+    def located(self, error: KernscopeError) -> KernscopeError:
+        """The error with the user's line added."""
+        return self._recorder.located(error)
+
+
+@attrs.frozen(eq=False)
+class HbmRegion:
+    """A box of an HBM tensor: ``lower`` corner and ``extents`` in the tensor's dimensions; ``kept`` says which of them
+    the region's shape shows (an integer index drops one). It may leave its tensor until it is loaded or stored."""
+
+    tensor: HbmTensor
+    lower: Shape
+    extents: Shape
+    kept: tuple[bool, ...]
+
+    @property
+    def shape(self) -> Shape:
+        return tuple(n for n, keep in zip(self.extents, self.kept, strict=True) if keep)
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    def __getitem__(self, items: Any) -> HbmRegion:
+        """A region of the region. Numbers are offsets, never counted from the end: a negative one lies outside."""
+        entries = list(items) if isinstance(items, tuple) else [items]
+        shown = [axis for axis, keep in enumerate(self.kept) if keep]
+        if Ellipsis in entries:
+            at = entries.index(Ellipsis)
+            entries[at : at + 1] = [slice(None)] * (len(shown) - len(entries) + 1)
+        if len(entries) > len(shown):
+            raise self._refuse(
+                IndexingError(f"{len(entries)} indices for {self!r}", help=f"it has {len(shown)} dimensions")
+            )
+        lower, extents, kept = list(self.lower), list(self.extents), list(self.kept)
+        for axis, entry in zip(shown, entries, strict=False):
+            start, stop, keep = self._bounds(entry, self.extents[axis])
+            if stop <= start:
+                raise self._refuse(
+                    ShapeError(
+                        f"slice {start}:{stop} of dimension {axis} of {self!r} has no elements",
+                        help="the stop must be above the start (negative numbers do not count from the end)",
+                    )
+                )
+            lower[axis] += start
+            extents[axis] = stop - start
+            kept[axis] = keep
+        return HbmRegion(self.tensor, tuple(lower), tuple(extents), tuple(kept))
+
+    def _bounds(self, entry: Any, size: int) -> tuple[int, int, bool]:
+        if entry is None:
+            raise self._refuse(IndexingError("None in an HBM region", help="load it, then h[:, None]"))
+        try:
+            if not isinstance(entry, slice):
+                start = layouts.as_index(entry)
+                return start, start + 1, False
+            if entry.step is not None and layouts.as_index(entry.step) != 1:
+                raise IndexingError(f"slice step {entry.step}", help="regions are boxes: only slices of step 1")
+            start = 0 if entry.start is None else layouts.as_index(entry.start)
+            return start, size if entry.stop is None else layouts.as_index(entry.stop), True
+        except KernscopeError as error:
+            raise self._refuse(error) from None
+
+    def _refuse(self, error: KernscopeError) -> KernscopeError:
+        return self.tensor.located(error)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(
+            f"{lo}:{lo + n}" if keep else str(lo)
+            for lo, n, keep in zip(self.lower, self.extents, self.kept, strict=True)
+        )
+        return f"{self.tensor.name}[{parts}]"
+
+    def __bool__(self) -> bool:
+        raise self._refuse(TracedValueError(f"the truth of {self!r}", help="its values are not known while tracing"))
+
+
+@attrs.frozen(eq=False)
+class Pointer:
+    """A place in an HBM tensor, ``offset`` elements past its start."""
+
+    tensor: HbmTensor
+    offset: int
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    def __add__(self, elements: int) -> Pointer:
+        try:
+            return Pointer(self.tensor, self.offset + layouts.as_index(elements))
+        except KernscopeError:
+            raise self.tensor.located(
+                ArgumentError(
+                    f"{self!r} + {elements!r}",
+                    help="a pointer moves by a Python integer of elements; to compute with the tensor, tl.load it first",
+                )
+            ) from None
+
+    __radd__ = __add__
+
+    def __sub__(self, elements: int) -> Pointer:
+        return self + -layouts.as_index(elements)
+
+    def __repr__(self) -> str:
+        return f"{self.tensor.name}+{self.offset}"
+
+
+@attrs.frozen(eq=False)
+class Ref:
+    """An operand of a composite that stays in HBM and is streamed tile by tile: a matrix at ``offset`` elements."""
+
+    tensor: HbmTensor
+    offset: int
+    layout: Layout
+
+    @property
+    def shape(self) -> Shape:
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.layout.dtype
+
+
+@attrs.frozen(eq=False)
+class RecvFuture:
+    """A receive that was posted; ``tl.wait`` gives its handle."""
+
+    handle: TensorHandle

@@ -1,0 +1,166 @@
+"""Kernels and launches: a Python function, and named configurations of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from ..ir import dtypes
+from ..ir.dtypes import DType
+from ..ir.errors import ArgumentError, LaunchError, did_you_mean
+from ..ir.layout import Layout, Shape, check_shape
+from .current import current
+
+__all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
+
+#: Keywords that belong to tracing and launching, so that no kernel can have a parameter of that name.
+RESERVED = ("ranks", "machine", "reference", "tolerance", "strict", "on_overflow", "max_nodes")
+
+Tolerance = float | tuple[float, float] | None
+
+
+@attrs.frozen
+class HbmSpec:
+    """An HBM tensor without data: shape and dtype."""
+
+    shape: Shape
+    dtype: DType
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.dense(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"hbm({self.shape}, {self.dtype.short!r})"
+
+
+def hbm(shape: Any, dtype: DType | str) -> HbmSpec:
+    """Describe an HBM tensor argument that has no data yet. Raises ``ShapeError`` or ``DTypeError``."""
+    return HbmSpec(check_shape(shape), dtypes.of(dtype))
+
+
+@attrs.frozen(eq=False)
+class Launch:
+    """A kernel with arguments: everything the command line and the linter need.
+
+    ``ranks`` and ``machine`` are what it is traced with; ``reference`` computes the expected outputs from the arguments
+    it names; ``tolerance`` is relative, or ``(relative, absolute)``; None leaves it to the dtype.
+    """
+
+    kernel: Kernel
+    name: str
+    arguments: Mapping[str, Any]
+    ranks: int = 1
+    machine: Any = "ahbm-pe"
+    reference: Callable[..., Mapping[str, Any]] | None = None
+    tolerance: Tolerance = None
+
+    def __repr__(self) -> str:
+        return f"<launch {self.kernel.name}:{self.name} ranks={self.ranks}>"
+
+
+class Kernel:
+    """A function to trace, with its launches (the first one written is the default)."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+        self.launches: Mapping[str, Launch] = MappingProxyType({})
+        self.signature = inspect.signature(function)
+        taken = [name for name in self.signature.parameters if name in RESERVED]
+        if taken:
+            raise ArgumentError(
+                f"kernel {self.name} has a parameter {taken[0]!r}, which belongs to tracing",
+                help=f"rename it; reserved names: {', '.join(RESERVED)}",
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel's function as part of the trace that is running."""
+        current()
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}: launches {', '.join(self.launches) or 'none'}>"
+
+    def launch(self, name: str | None = None) -> Launch:
+        """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest."""
+        if not self.launches:
+            raise LaunchError(
+                f"kernel {self.name} has no launch",
+                help="give it one: @ks.launch('small', x=ks.hbm((128, 128), 'f16'), ...), or pass the arguments",
+            )
+        if name is None:
+            return next(iter(self.launches.values()))
+        found = self.launches.get(name)
+        if found is None:
+            raise LaunchError(
+                f"kernel {self.name} has no launch {name!r}", help=did_you_mean(name, self.launches, what="launches")
+            )
+        return found
+
+    def add_launch(self, launch: Launch) -> None:
+        """Put a launch before those it has. Raises ``LaunchError`` where the name is taken."""
+        if launch.name in self.launches:
+            raise LaunchError(f"kernel {self.name} has two launches named {launch.name!r}", help="rename one of them")
+        self.launches = MappingProxyType({launch.name: launch, **self.launches})
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        """The arguments by parameter, defaults included. Raises ``ArgumentError`` with the signature."""
+        unknown = [name for name in kwargs if name not in self.signature.parameters]
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in self.signature.parameters.values())
+        if unknown and not takes_any:
+            raise ArgumentError(
+                f"kernel {self.name} has no parameter {unknown[0]!r}",
+                help=did_you_mean(unknown[0], self.signature.parameters, what="parameters"),
+            )
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(
+                f"kernel {self.name}: {error}", help=f"its signature is {self.name}{self.signature}"
+            ) from None
+        bound.apply_defaults()
+        return bound
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make a kernel of a function (a decorator). Raises ``ArgumentError`` for parameters with reserved names."""
+    return function if isinstance(function, Kernel) else Kernel(function)
+
+
+def launch(
+    name: str,
+    /,
+    *,
+    ranks: int = 1,
+    machine: Any = "ahbm-pe",
+    reference: Callable[..., Mapping[str, Any]] | None = None,
+    tolerance: Tolerance = None,
+    **arguments: Any,
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Name a configuration of a kernel's arguments (a decorator above ``@kernel``). Stackable; the first one written is
+    the default.
+
+    ``reference`` is called with the arguments that its own signature names (HBM tensors as numpy arrays) and returns the
+    expected outputs by name. Raises ``ArgumentError`` where the arguments do not fit the kernel.
+    """
+    if not isinstance(name, str) or not name:
+        raise LaunchError(f"launch name {name!r}", help='a launch needs a name: @ks.launch("small", ...)')
+    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+        raise LaunchError(f"launch {name!r}: ranks={ranks!r}", help="ranks is a positive integer")
+
+    def add(function: Callable[..., Any]) -> Kernel:
+        made = kernel(function)
+        made.bind((), arguments)
+        made.add_launch(
+            Launch(made, name, MappingProxyType(dict(arguments)), ranks, machine, reference, tolerance)
+        )
+        return made
+
+    return add

@@ -1,0 +1,168 @@
+"""Where in the user's source a call comes from: frames, call stacks, and the names that results are assigned to."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+
+from ..ir.location import Location
+
+__all__ = ["SiteTable", "own_folder"]
+
+_Position = tuple[int, int, int, int]
+
+#: Frames of these folders are never the user's: the tracer itself and the ir it calls.
+_OWN_FOLDERS: list[str] = []
+
+
+def own_folder(path: str) -> None:
+    """Declare a folder whose frames are kernscope's own, never blamed for what a kernel does."""
+    _OWN_FOLDERS.append(os.path.join(path, ""))
+
+
+own_folder(os.path.dirname(os.path.abspath(__file__)))
+own_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ir"))
+
+
+class SiteTable:
+    """Call sites met while tracing, numbered: frames and stacks (see ``StackTable``), each stored once.
+
+    ``boundary`` is the code that calls the kernel: stacks end below it.
+    """
+
+    def __init__(self, boundary: CodeType | None = None) -> None:
+        self._boundary = boundary
+        self._own: dict[int, bool] = {}
+        self._codes: dict[int, CodeType] = {}  # keeps ids of code objects valid while we use them as keys
+        self._chains: dict[tuple[int, ...], int] = {}
+        self._stack_rows: dict[tuple[int, int], int] = {}
+        self._frame_rows: dict[tuple[int, int], int] = {}
+        self._names: dict[int, str] = {}
+        self._assignments: dict[str, dict[_Position, str | None]] = {}
+        self.frames: list[Location] = []
+        self.stacks: list[tuple[int, int]] = []
+
+    def here(self) -> int:
+        """The stack row of the innermost frame outside kernscope, with its callers up to the kernel."""
+        own = self._own
+        frame: FrameType | None = sys._getframe(1)
+        chain: list[int] = []
+        kept: list[FrameType] = []
+        boundary = self._boundary
+        while frame is not None:
+            code = frame.f_code
+            if code is boundary:
+                break
+            number = id(code)
+            skip = own.get(number)
+            if skip is None:
+                skip = self._judge(code)
+            if not skip:
+                chain.append(number)
+                chain.append(frame.f_lasti)
+                kept.append(frame)
+            frame = frame.f_back
+        key = tuple(chain)
+        row = self._chains.get(key)
+        if row is None:
+            row = self._chains[key] = self._add(kept)
+        return row
+
+    def _judge(self, code: CodeType) -> bool:
+        self._codes[id(code)] = code
+        skip = self._own[id(code)] = code.co_filename.startswith(tuple(_OWN_FOLDERS))
+        return skip
+
+    def _add(self, frames: list[FrameType]) -> int:
+        caller = -1
+        for frame in reversed(frames):
+            site = (id(frame.f_code), frame.f_lasti)
+            row = self._frame_rows.get(site)
+            if row is None:
+                row = self._frame_rows[site] = len(self.frames)
+                self.frames.append(_location(frame))
+            key = (row, caller)
+            if key not in self._stack_rows:
+                self._stack_rows[key] = len(self.stacks)
+                self.stacks.append(key)
+            caller = self._stack_rows[key]
+        return caller
+
+    def location(self, stack: int) -> Location | None:
+        """The location of a stack row, without its callers; None for -1."""
+        return None if stack < 0 else self.frames[self.stacks[stack][0]]
+
+    def name(self, stack: int) -> str:
+        """The name that the result of the call at a stack row is assigned to; empty where there is none.
+
+        A call whose value a function returns takes the name that its caller assigns.
+        """
+        if stack < 0:
+            return ""
+        known = self._names.get(stack)
+        if known is None:
+            frame, caller = self.stacks[stack]
+            place = self.frames[frame]
+            position = (place.line, place.column, place.end_line, place.end_column)
+            found = self._assigned(place.file).get(position, "")
+            known = self._names[stack] = self.name(caller) if found is None else found
+        return known
+
+    def _assigned(self, file: str) -> dict[_Position, str | None]:
+        known = self._assignments.get(file)
+        if known is None:
+            known = self._assignments[file] = _assignments("".join(linecache.getlines(file)))
+        return known
+
+
+def _location(frame: FrameType) -> Location:
+    code = frame.f_code
+    line, end_line, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
+    return Location(
+        file=code.co_filename,
+        line=line or frame.f_lineno or code.co_firstlineno,
+        function=code.co_name,
+        column=-1 if column is None else column,
+        end_line=-1 if end_line is None else end_line,
+        end_column=-1 if end_column is None else end_column,
+    )
+
+
+def _assignments(source: str) -> dict[_Position, str | None]:
+    """For each expression that is assigned as a whole: the target's name; for each that is returned: None."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    found: dict[_Position, str | None] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[target, *_], value=value):
+                _pair(target, value, found)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                _pair(target, value, found)
+            case ast.AugAssign(target=target):
+                _pair(target, node, found)
+            case ast.Return(value=ast.expr() as value):
+                found[_position(value)] = None
+            case ast.Lambda(body=value):
+                found[_position(value)] = None
+    return found
+
+
+def _pair(target: ast.expr, value: ast.expr | ast.stmt, found: dict[_Position, str | None]) -> None:
+    match target, value:
+        case (ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values)):
+            if len(targets) == len(values):
+                for one, its in zip(targets, values, strict=True):
+                    _pair(one, its, found)
+        case (ast.Name() | ast.Attribute() | ast.Subscript()), _:
+            found[_position(value)] = ast.unparse(target)
+
+
+def _position(node: ast.expr | ast.stmt) -> _Position:
+    end_line = node.lineno if node.end_lineno is None else node.end_lineno
+    return node.lineno, node.col_offset, end_line, -1 if node.end_col_offset is None else node.end_col_offset

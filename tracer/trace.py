@@ -1,0 +1,140 @@
+"""Tracing: call the kernel once per rank, record what it does."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..ir import dtypes
+from ..ir.errors import ArgumentError, KernscopeError, OptionError, did_you_mean
+from ..ir.graph import Graph
+from ..ir.layout import Layout, check_shape
+from ..ir.target import Target
+from .current import CURRENT
+from .handles import HbmTensor
+from .kernel import HbmSpec, Kernel
+from .recorder import DEFAULT_MAX_NODES, Recorder
+
+__all__ = ["record_kernel"]
+
+
+def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """The boundary: every call stack of a graph ends at the frame that this function calls."""
+    function(*args, **kwargs)
+
+
+def record_kernel(
+    kernel: Kernel | Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    target: Target,
+    machine: str,
+    ranks: int = 1,
+    strict: bool = False,
+    on_overflow: str = "raise",
+    on_bounds: str = "raise",
+    max_nodes: int = DEFAULT_MAX_NODES,
+) -> Graph:
+    """Trace a kernel: one call per rank into one graph.
+
+    numpy arrays and :func:`kernscope.hbm` descriptions among the arguments become HBM tensors, named by their
+    parameters; everything else is passed on unchanged. Whatever the kernel raises passes through; nothing of the trace
+    stays behind. Raises ``ArgumentError`` for arguments that do not fit, ``ChannelError`` for ranks that do not fit the
+    topology, and what ``tl`` raises.
+    """
+    _check_options(ranks, on_overflow, max_nodes)
+    made = kernel if isinstance(kernel, Kernel) else Kernel(_callable(kernel))
+    bound = made.bind(args, kwargs)
+    target.grid(ranks)
+    recorder = Recorder(
+        target,
+        ranks=ranks,
+        strict=strict,
+        on_overflow=on_overflow,
+        on_bounds=on_bounds,
+        max_nodes=max_nodes,
+        boundary=_call.__code__,
+    )
+    defaults: dict[str, np.ndarray[Any, Any]] = {}
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].kind is bound.signature.parameters[name].VAR_POSITIONAL:
+            bound.arguments[name] = tuple(_argument(recorder, f"{name}[{i}]", v, defaults) for i, v in enumerate(value))
+        elif bound.signature.parameters[name].kind is bound.signature.parameters[name].VAR_KEYWORD:
+            bound.arguments[name] = {key: _argument(recorder, key, v, defaults) for key, v in value.items()}
+        else:
+            bound.arguments[name] = _argument(recorder, name, value, defaults)
+    token = CURRENT.set(recorder)
+    # Millions of small tuples and handles are made and none of them are cyclic garbage: do not let the collector walk
+    # them again and again.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(ranks):
+            recorder.begin_rank()
+            _call(made.function, bound.args, bound.kwargs)
+    finally:
+        CURRENT.reset(token)
+        if collecting:
+            gc.enable()
+    graph = recorder.finish(kernel=made.name, machine=machine, defaults=defaults)
+    _refuse_stored_aliases(graph)
+    return graph
+
+
+def _callable(kernel: Any) -> Callable[..., Any]:
+    if not callable(kernel):
+        raise ArgumentError(f"cannot trace {kernel!r}", help="pass a function, a @ks.kernel or kernel.launch('name')")
+    if isinstance(kernel, functools.partial) and not hasattr(kernel, "__name__"):
+        named = functools.partial(kernel.func, *kernel.args, **kernel.keywords)
+        functools.update_wrapper(named, kernel.func)
+        return named
+    return kernel
+
+
+def _check_options(ranks: int, on_overflow: str, max_nodes: int) -> None:
+    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+        raise ArgumentError(f"ranks={ranks!r}", help="ranks is a positive integer")
+    if on_overflow not in ("raise", "record"):
+        raise OptionError(
+            f"on_overflow={on_overflow!r}", help=did_you_mean(str(on_overflow), ("raise", "record"), what="it can be")
+        )
+    if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
+        raise OptionError(f"max_nodes={max_nodes!r}", help="the node limit is a positive integer")
+
+
+def _argument(recorder: Recorder, name: str, value: Any, defaults: dict[str, np.ndarray[Any, Any]]) -> Any:
+    if isinstance(value, HbmSpec):
+        return recorder.add_tensor(name, value.layout)
+    if isinstance(value, np.ndarray):
+        try:
+            layout = Layout.dense(check_shape(value.shape), dtypes.of_numpy(value.dtype))
+        except KernscopeError as error:
+            error.message = f"argument {name}: {error.message}"
+            raise
+        defaults[name] = value
+        return recorder.add_tensor(name, layout)
+    if isinstance(value, HbmTensor):
+        raise ArgumentError(
+            f"argument {name} is an HBM tensor of a trace", help="inside a kernel, call the other kernel directly"
+        )
+    return value
+
+
+def _refuse_stored_aliases(graph: Graph) -> None:
+    """Two parameters may share one array only while it is read: their storages are told apart by nothing else."""
+    arrays = list(graph.defaults.items())
+    shared = [(a, b) for i, (a, x) in enumerate(arrays) for b, y in arrays[i + 1 :] if np.may_share_memory(x, y)]
+    if not shared:
+        return
+    stored = set(np.unique(graph.accesses.storage[graph.accesses.mode == 1]).tolist())
+    for a, b in shared:
+        if graph.tensors[a] in stored or graph.tensors[b] in stored:
+            raise ArgumentError(
+                f"arguments {a} and {b} share memory and the kernel stores to one of them",
+                help="pass a copy: array.copy()",
+            )
