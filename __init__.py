@@ -7,6 +7,23 @@ from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Graph
 from .tracer import tl
+from .tracer.handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle
 from .tracer.kernel import Kernel, Launch, hbm, kernel, launch
 
-__all__ = [*errors.__all__, "Graph", "Kernel", "Launch", "hbm", "kernel", "launch", "tl", "trace"]
+__all__ = [
+    *errors.__all__,
+    "Graph",
+    "HbmRegion",
+    "HbmTensor",
+    "Kernel",
+    "Launch",
+    "Pointer",
+    "RecvFuture",
+    "Ref",
+    "TensorHandle",
+    "hbm",
+    "kernel",
+    "launch",
+    "tl",
+    "trace",
+]
