@@ -1,0 +1,9 @@
+"""The linter: rules over a traced graph, what they find, and how findings are written down."""
+
+from __future__ import annotations
+
+from .findings import Diagnostic, LintReport, Place
+from .lint import explain, lint_graph
+from .rules import RULES
+
+__all__ = ["RULES", "Diagnostic", "LintReport", "Place", "explain", "lint_graph"]

@@ -1,0 +1,122 @@
+"""What the linter reports: findings with their places, and the report that holds them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import Literal
+
+import attrs
+
+from ..ir.location import Location
+from .excerpt import excerpts, pointer
+from .source import printable
+
+__all__ = ["SEVERITIES", "Diagnostic", "LintReport", "Place", "Severity"]
+
+Severity = Literal["error", "warning", "info"]
+#: From the most to the least severe.
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+#: How many of the calls that led to a line are shown.
+_CALLS_SHOWN = 4
+
+
+@attrs.frozen
+class Place:
+    """A source line of a finding, and the part it plays: ``made here``, ``read here``, ..."""
+
+    role: str
+    location: Location
+
+
+@attrs.frozen
+class Diagnostic:
+    """One finding of one rule.
+
+    ``message`` is one line with the values; ``locations`` begins with the place at fault; ``nodes`` are the ids of all
+    nodes that do it, in ascending order (a fault in a loop is one finding with many nodes); ``help`` is a concrete
+    change. ``str()`` is the full text form with source excerpts.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    locations: tuple[Place, ...] = ()
+    nodes: tuple[int, ...] = ()
+    help: str = ""
+
+    @property
+    def location(self) -> Location | None:
+        """The place at fault; None where no source line is known."""
+        return self.locations[0].location if self.locations else None
+
+    def __str__(self) -> str:
+        lines = [f"{self.severity}[{self.code}]: {printable(self.message)}"]
+        lines += excerpts([(place.role, place.location) for place in self.locations])
+        callers = self.location.stack if self.location else ()
+        lines += [f"  = called from {pointer(c)} in {printable(c.function)}" for c in callers[:_CALLS_SHOWN]]
+        if len(callers) > _CALLS_SHOWN:
+            lines.append(f"  = ... and {len(callers) - _CALLS_SHOWN} more calls")
+        if self.help:
+            lines.append(f"  = help: {printable(self.help)}")
+        return "\n".join(lines)
+
+
+@attrs.frozen
+class LintReport:
+    """The findings of one graph, in one fixed order: by file, line, column, code, then first node.
+
+    ``title`` says what was linted: the kernel's name, unless another was given.
+    """
+
+    title: str
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.diagnostics)
+
+    def __len__(self) -> int:
+        return len(self.diagnostics)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no finding at error level."""
+        return not self.at_least("error")
+
+    @property
+    def counts(self) -> dict[Severity, int]:
+        """How many findings there are of each severity."""
+        return {severity: sum(d.severity == severity for d in self.diagnostics) for severity in SEVERITIES}
+
+    def at_least(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        """The findings of this severity or a graver one."""
+        grave = SEVERITIES[: SEVERITIES.index(severity) + 1]
+        return tuple(d for d in self.diagnostics if d.severity in grave)
+
+    def of(self, code: str) -> tuple[Diagnostic, ...]:
+        """The findings of one rule."""
+        return tuple(d for d in self.diagnostics if d.code == code)
+
+    @property
+    def summary(self) -> str:
+        """One line: ``flash: 1 error, 2 infos``, or ``flash: no findings``."""
+        parts = [f"{n} {severity}{'' if n == 1 else 's'}" for severity, n in self.counts.items() if n]
+        return f"{printable(self.title)}: {', '.join(parts) or 'no findings'}"
+
+    def __str__(self) -> str:
+        return "\n\n".join([*map(str, self.diagnostics), self.summary])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{title}</th>" for title in ("code", "severity", "where", "message", "help"))
+        rows = [
+            (d.code, d.severity, pointer(d.location) if d.location else "", d.message, d.help) for d in self.diagnostics
+        ]
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        return f"<table><caption>{html.escape(self.summary)}</caption><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,74 @@
+"""Reports as text: the full form with excerpts, one line a finding, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..ir.location import Location
+from .excerpt import pointer
+from .findings import SEVERITIES, Diagnostic, LintReport
+from .source import character_column, printable
+
+__all__ = ["FORMATS", "JSON_VERSION", "format_concise", "format_full", "format_json"]
+
+JSON_VERSION = 1
+
+
+def format_full(reports: Sequence[LintReport]) -> str:
+    """Every finding with its source lines, and a line of counts for each report."""
+    return "\n\n".join(map(str, reports)) + "\n" if reports else ""
+
+
+def format_concise(reports: Sequence[LintReport]) -> str:
+    """One line a finding: ``file:line:column: KS201 message``; of a finding without a place the report's title."""
+    return "".join(_concise(report, diagnostic) + "\n" for report in reports for diagnostic in report)
+
+
+def _concise(report: LintReport, diagnostic: Diagnostic) -> str:
+    where = pointer(diagnostic.location) if diagnostic.location else printable(report.title)
+    return f"{where}: {diagnostic.code} {printable(diagnostic.message)}"
+
+
+def format_json(reports: Sequence[LintReport]) -> str:
+    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}]}``. Lines and columns count
+    from 1, columns in characters; null where not known."""
+    document = {
+        "version": JSON_VERSION,
+        "counts": {severity: sum(r.counts[severity] for r in reports) for severity in SEVERITIES},
+        "reports": [{"title": r.title, "findings": [_finding(d) for d in r]} for r in reports],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": diagnostic.code,
+        "name": diagnostic.name,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+        "nodes": list(diagnostic.nodes),
+        "locations": [
+            {"role": place.role, **_place(place.location), "callers": [_place(c) for c in place.location.stack]}
+            for place in diagnostic.locations
+        ],
+    }
+
+
+def _place(location: Location) -> dict[str, Any]:
+    return {
+        "file": location.file,
+        "line": location.line,
+        "column": character_column(location),
+        "function": location.function,
+    }
+
+
+#: By the name that the command line's ``--output-format`` takes.
+FORMATS: Mapping[str, Callable[[Sequence[LintReport]], str]] = {
+    "full": format_full,
+    "concise": format_concise,
+    "json": format_json,
+}

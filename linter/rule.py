@@ -1,0 +1,96 @@
+"""What a rule is: one declaration holds its code, severity, documentation, options and check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from ..ir.graph import Graph
+from ..ir.location import Location
+from ..ir.text import quote
+from ..scheduler.liveness import Liveness, liveness
+from .findings import Place, Severity
+
+__all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
+
+OptionValue = bool | int | str
+
+
+@attrs.frozen
+class Option:
+    """An option of a rule. A value has the default's type; a number lies within ``lower`` and ``upper``, inclusive."""
+
+    name: str
+    default: OptionValue
+    doc: str
+    lower: int | None = None
+    upper: int | None = None
+
+
+@attrs.frozen
+class Finding:
+    """What a check yields; its rule adds code and severity. See ``Diagnostic`` for the fields."""
+
+    message: str
+    places: tuple[Place, ...] = ()
+    nodes: tuple[int, ...] = ()
+    help: str = ""
+
+
+@attrs.frozen(slots=False, eq=False)
+class LintContext:
+    """What all rules look at: the graph, the machine to schedule it for (None: the one it was traced for); and analyses
+    that several rules share, made on first use."""
+
+    graph: Graph
+    machine: Any = None
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        """The graph's liveness."""
+        return liveness(self.graph)
+
+    def places(self, *entries: tuple[str, int]) -> tuple[Place, ...]:
+        """Places of ``(role, stack row)`` pairs; those whose line is not known are left out."""
+        found = [(role, self.location(stack)) for role, stack in entries]
+        return tuple(Place(role, location) for role, location in found if location is not None)
+
+    def location(self, stack: int) -> Location | None:
+        """The source location of a row of the stack table."""
+        return self.graph.location(stack)
+
+    def stack_of(self, node: int | None) -> int:
+        """The stack row of a node; -1 for none."""
+        return -1 if node is None else int(self.graph.nodes.stack[node])
+
+    def name_of(self, storage: int) -> str:
+        """A storage for a reader: its name in backticks, or its layout."""
+        storages = self.graph.storages
+        name = quote(self.graph.names[storages.name[storage]])
+        return f"`{name}`" if name else f"an unnamed {self.graph.layouts[storages.layout[storage]]!r}"
+
+
+@attrs.frozen(eq=False)
+class Rule:
+    """One rule. ``summary`` completes "fires when ..."; ``what``, ``why``, ``example`` and ``fix`` are the sections of
+    its page (the last two are kernels: the first has the fault, the second has not). ``check`` gets the context and the
+    values of the rule's options, and yields its faults."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    what: str
+    why: str
+    example: str
+    fix: str
+    check: Callable[[LintContext, Mapping[str, Any]], Iterable[Finding]]
+    options: tuple[Option, ...] = ()
+
+
+def times(count: int) -> str:
+    """``, 3 times``: how often a fault occurs, where it is more than once."""
+    return "" if count <= 1 else f", {count:,} times"

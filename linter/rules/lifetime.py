@@ -1,0 +1,294 @@
+"""KS2xx: is scratch reused safely. The faults themselves are found by the liveness pass; here they are worded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...ir.text import quote
+from ...scheduler.liveness import Violation, ViolationKind
+from ..rule import Finding, LintContext, Rule, times
+
+__all__ = ["RULES"]
+
+
+def _grouped(context: LintContext, kind: ViolationKind) -> list[list[Violation]]:
+    """The violations of a kind, those of one faulty line and one line that made the allocation together."""
+    graph = context.graph
+    groups: dict[tuple[int, int], list[Violation]] = {}
+    for violation in context.liveness.violations:
+        if violation.kind == kind:
+            key = (context.stack_of(violation.node), int(graph.storages.stack[violation.allocation]))
+            groups.setdefault(key, []).append(violation)
+    return list(groups.values())
+
+
+def _nodes(group: list[Violation]) -> tuple[int, ...]:
+    return tuple(sorted({v.node for v in group if v.node is not None}))
+
+
+def _line(context: LintContext, stack: int) -> str:
+    place = context.location(stack)
+    return f"line {place.line}" if place is not None else "an unknown line"
+
+
+def _op(context: LintContext, node: int | None) -> str:
+    return "nothing" if node is None else context.graph[node].op
+
+
+# --- KS201, KS202 -----------------------------------------------------------------------------------------------------
+
+
+def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    for group in _grouped(context, ViolationKind.USE_AFTER_SCOPE):
+        fault = group[0]
+        name, nodes = context.name_of(fault.allocation), _nodes(group)
+        yield Finding(
+            message=f"{name} is read by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
+            places=context.places(
+                ("read here", context.stack_of(fault.node)),
+                ("made here", int(context.graph.storages.stack[fault.allocation])),
+                ("scope closed here", context.stack_of(fault.scope_exit)),
+                *_reuse(context, fault),
+            ),
+            nodes=nodes,
+            help=_use_help(context, fault),
+        )
+
+
+def _write_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    for group in _grouped(context, ViolationKind.WRITE_AFTER_SCOPE):
+        fault = group[0]
+        storages = context.graph.storages
+        name, nodes = context.name_of(fault.allocation), _nodes(group)
+        made = _line(context, int(storages.stack[fault.allocation]))
+        opened = _line(context, _opening(context, fault))
+        written = _line(context, context.stack_of(fault.node))
+        yield Finding(
+            message=f"{name} is written by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
+            places=context.places(
+                ("written here", context.stack_of(fault.node)),
+                ("made here", int(storages.stack[fault.allocation])),
+                ("scope closed here", context.stack_of(fault.scope_exit)),
+                *_reuse(context, fault),
+            ),
+            nodes=nodes,
+            help=f"move {made} above {opened}, before the scope; or do inside the scope what {written} does",
+        )
+
+
+def _reuse(context: LintContext, fault: Violation) -> list[tuple[str, int]]:
+    if fault.reused_by is None:
+        return []
+    role = f"bytes reused here, by {context.name_of(fault.reused_by)}"
+    return [(role, int(context.graph.storages.stack[fault.reused_by]))]
+
+
+def _opening(context: LintContext, fault: Violation) -> int:
+    """The stack row of the scope that made the allocation."""
+    scopes = context.graph.scopes
+    return int(scopes.stack[int(context.graph.storages.scope[fault.allocation])])
+
+
+def _use_help(context: LintContext, fault: Violation) -> str:
+    graph = context.graph
+    name = quote(graph.names[graph.storages.name[fault.allocation]])
+    layout = graph.layouts[graph.storages.layout[fault.allocation]]
+    made = _line(context, int(graph.storages.stack[fault.allocation]))
+    opened = _line(context, _opening(context, fault))
+    read = _line(context, context.stack_of(fault.node))
+    outer = _outer_twin(context, fault.allocation)
+    if outer is not None:
+        outside = _line(context, int(graph.storages.stack[outer]))
+        return (
+            f"at {made} write `tl.copy_to({name}, ...)` with what is now assigned to `{name}`: an assignment takes "
+            f"fresh bytes, which this scope gives back; it does not change the `{name}` of {outside}"
+        )
+    plain = name if name.isidentifier() else "result"
+    kept = f"{plain}_kept"
+    return (
+        f"above {opened} make `{kept} = tl.empty({layout.shape}, {layout.dtype!r})`, after {made} "
+        f"`tl.copy_to({kept}, {plain})`, and at {read} use `{kept}`; or do inside the scope what {read} does"
+    )
+
+
+def _outer_twin(context: LintContext, allocation: int) -> int | None:
+    """An allocation of the same name and layout that was made before, in a scope around this one: what an assignment
+    such as ``acc += x`` means to change, and does not."""
+    storages, scopes = context.graph.storages, context.graph.scopes
+    if not context.graph.names[storages.name[allocation]]:
+        return None
+    around: list[int] = []
+    scope = int(scopes.parent[storages.scope[allocation]])
+    while scope >= 0:
+        around.append(scope)
+        scope = int(scopes.parent[scope])
+    same = (
+        (storages.name[:allocation] == storages.name[allocation])
+        & (storages.layout[:allocation] == storages.layout[allocation])
+        & np.isin(storages.scope[:allocation], around)
+    )
+    rows = np.flatnonzero(same)
+    return int(rows[-1]) if len(rows) else None
+
+
+# --- KS204 ------------------------------------------------------------------------------------------------------------
+
+
+def _read_before_write(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    for group in _grouped(context, ViolationKind.READ_BEFORE_WRITE):
+        fault = group[0]
+        graph = context.graph
+        name, nodes = context.name_of(fault.allocation), _nodes(group)
+        layout = graph.layouts[graph.storages.layout[fault.allocation]]
+        made = int(graph.storages.stack[fault.allocation])
+        places = [("read here", context.stack_of(fault.node)), ("made here, with nothing in it", made)]
+        zeros = f"`tl.zeros({layout.shape}, {layout.dtype!r})` at {_line(context, made)}"
+        advice = f"fill it first, or make it with {zeros}"
+        if fault.written_by is not None:
+            places.append(("written only here, later", context.stack_of(fault.written_by)))
+            written, read = (_line(context, context.stack_of(n)) for n in (fault.written_by, fault.node))
+            if written != read:
+                advice = f"move {written} before {read}, or make it with {zeros}"
+        yield Finding(
+            message=f"{name} is read by {_op(context, fault.node)} before all of it was written{times(len(nodes))}",
+            places=context.places(*places),
+            nodes=nodes,
+            help=advice,
+        )
+
+
+# --- declarations -----------------------------------------------------------------------------------------------------
+
+RULES = (
+    Rule(
+        code="KS201",
+        name="use-after-scope",
+        severity="error",
+        summary="a handle, or a view of it, is read after its scope's exit",
+        what="""
+Reports every operation that reads a handle, or any view of one (a slice, a transpose, a reshape), after the exit of
+the scope that the handle was made in: where it was made, where the scope closed, which line took the bytes since
+then, and where it is read. A handle made outside a scope and written inside it is no fault.
+""",
+        why="""
+The scope's exit gives the bytes back. The next allocation takes them, and the read silently gets what that one holds.
+As long as nobody has taken them yet the value is still there, which is why such a kernel passes its test until it is
+changed.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 512), "f32"), o=ks.hbm((128, 128), "f32"))
+@ks.kernel
+def row_sum(x, o):
+    total = tl.zeros((128, 128), tl.float32)
+    for j in range(4):
+        with tl.scratch_scope():
+            total += tl.load(x[:, j * 128 : (j + 1) * 128])
+    tl.store(o[:, :], total)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 512), "f32"), o=ks.hbm((128, 128), "f32"))
+@ks.kernel
+def row_sum(x, o):
+    total = tl.zeros((128, 128), tl.float32)
+    for j in range(4):
+        with tl.scratch_scope():
+            tl.copy_to(total, total + tl.load(x[:, j * 128 : (j + 1) * 128]))
+    tl.store(o[:, :], total)
+""",
+        check=_use_after_scope,
+    ),
+    Rule(
+        code="KS202",
+        name="write-after-scope",
+        severity="error",
+        summary="a handle, or a view of it, is written after its scope's exit",
+        what="""
+Reports every operation that names a handle as its destination (`copy_to`, `load(out=)`, `recv(out=)`, `dot(acc=)`)
+after the exit of the scope that the handle was made in.
+""",
+        why="""
+The bytes may belong to another allocation by then: the write destroys its value, and whoever reads that one gets a
+wrong result, far from the line at fault.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 256), "f32"), o=ks.hbm((128, 128), "f32"))
+@ks.kernel
+def halves(x, o):
+    with tl.scratch_scope():
+        buffer = tl.load(x[:, 0:128])
+        tl.store(o[:, :], buffer)
+    tl.load(x[:, 128:256], out=buffer)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 256), "f32"), o=ks.hbm((128, 128), "f32"))
+@ks.kernel
+def halves(x, o):
+    buffer = tl.empty((128, 128), tl.float32)
+    with tl.scratch_scope():
+        tl.load(x[:, 0:128], out=buffer)
+        tl.store(o[:, :], buffer)
+    tl.load(x[:, 128:256], out=buffer)
+""",
+        check=_write_after_scope,
+    ),
+    Rule(
+        code="KS204",
+        name="read-before-write",
+        severity="error",
+        summary="bytes of an `empty` handle are read before anything wrote them",
+        what="""
+`tl.empty` allocates and writes nothing. This rule follows, element by element, what has been written since through
+the handle and its views, and reports every operation that reads an element before. Slices are told apart: writing one
+half and reading that half is fine.
+""",
+        why="""
+What is read is whatever an earlier allocation left in those bytes: another value with every change of the kernel, and
+often zero in a first test.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 128), "f32"), o=ks.hbm((256, 128), "f32"))
+@ks.kernel
+def pad_below(x, o):
+    both = tl.empty((256, 128), tl.float32)
+    tl.load(x[:, :], out=both[0:128, :])
+    tl.store(o[:, :], both)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 128), "f32"), o=ks.hbm((256, 128), "f32"))
+@ks.kernel
+def pad_below(x, o):
+    both = tl.empty((256, 128), tl.float32)
+    tl.load(x[:, :], out=both[0:128, :])
+    tl.copy_to(both[128:256, :], tl.zeros((128, 128), tl.float32))
+    tl.store(o[:, :], both)
+""",
+        check=_read_before_write,
+    ),
+)

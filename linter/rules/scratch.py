@@ -1,0 +1,257 @@
+"""KS1xx: does scratch suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...scheduler.liveness import Growth, Violation, ViolationKind
+from ..rule import Finding, LintContext, Option, Rule
+from ..source import Loop, enclosing_loop
+
+__all__ = ["RULES"]
+
+#: How many lines that hold scratch are shown one by one; the rest is summed up.
+_LINES_SHOWN = 10
+
+
+# --- KS101 ------------------------------------------------------------------------------------------------------------
+
+
+def _overflow(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    """One finding for all ranks that first pass the budget at the same line."""
+    by_rank: dict[int, list[Violation]] = {}
+    for violation in context.liveness.violations:
+        if violation.kind == ViolationKind.OVERFLOW:
+            by_rank.setdefault(violation.rank, []).append(violation)
+    groups: dict[int, list[int]] = {}
+    for rank in sorted(by_rank):
+        by_rank[rank].sort(key=lambda violation: violation.allocation)
+        stack = int(context.graph.storages.stack[by_rank[rank][0].allocation])
+        groups.setdefault(stack, []).append(rank)
+    for ranks in groups.values():
+        yield _overflow_of(context, ranks, by_rank)
+
+
+def _overflow_of(context: LintContext, ranks: list[int], by_rank: Mapping[int, list[Violation]]) -> Finding:
+    graph, live = context.graph, context.liveness
+    budget = graph.target.scratch_bytes
+    fullest = max(ranks, key=lambda rank: (live.peak_bytes_by_rank[rank], -rank))
+    needed = live.peak_bytes_by_rank[fullest]
+    first = by_rank[fullest][0].allocation
+    asked = int(live.held_bytes[first])
+    in_use = int(graph.storages.address[first])
+    growth = _growth_to_blame(live.growth(fullest))
+    loop = enclosing_loop(growth.location) if growth is not None and growth.location is not None else None
+    lines = _lines_holding(context, live.held_at_peak(fullest))
+    hidden = lines[_LINES_SHOWN:]
+    message = f"scratch overflow{_on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
+    if growth is not None:
+        message += f"; {_worded(growth, loop)}"
+    if hidden:
+        message += f"; {len(hidden):,} lines not shown hold {sum(line.held_bytes for line in hidden):,} B"
+    name = context.name_of(first)
+    primary = f"passes the budget here: {name} takes {asked:,} B with {in_use:,} B in use"
+    nodes = {v.node for rank in ranks for v in by_rank[rank] if v.node is not None}
+    return Finding(
+        message=message,
+        places=context.places(
+            (primary, int(graph.storages.stack[first])), *((line.role, line.stack) for line in lines[:_LINES_SHOWN])
+        ),
+        nodes=tuple(sorted(nodes)),
+        help=_overflow_help(context, growth, loop, lines),
+    )
+
+
+def _growth_to_blame(growths: tuple[Growth, ...]) -> Growth | None:
+    """The loop in which the overflow happens, else the one that takes the most."""
+    total = {growth.allocation: growth.bytes_per_iteration * growth.iterations for growth in growths}
+    ordered = sorted(
+        growths, key=lambda growth: (growth.overflow_iteration is None, -total[growth.allocation], growth.allocation)
+    )
+    return ordered[0] if ordered else None
+
+
+def _worded(growth: Growth, loop: Loop | None) -> str:
+    if loop is None or growth.location is None:
+        return str(growth)
+    return str(attrs.evolve(growth, location=attrs.evolve(growth.location, line=loop.line)))
+
+
+def _overflow_help(context: LintContext, growth: Growth | None, loop: Loop | None, lines: list[_Line]) -> str:
+    budget = context.graph.target.scratch_bytes
+    largest = lines[0]
+    place = context.location(largest.stack)
+    at = f" (line {place.line})" if place is not None else ""
+    if largest.largest_bytes > budget:
+        return f"{largest.name}{at} alone takes {largest.largest_bytes:,} B: load and compute it in smaller tiles"
+    if growth is None:
+        return (
+            f"use smaller tiles, or give bytes back earlier: put lines whose results are needed only for a while in "
+            f"`with tl.scratch_scope():`; {largest.name}{at} is the largest"
+        )
+    keep = "`tl.copy_to` what the next iteration needs into handles made before the loop"
+    if loop is not None:
+        body = f"line {loop.first}" if loop.first == loop.last else f"lines {loop.first}-{loop.last}"
+        return f"wrap {body}, the body of the loop at line {loop.line}, in `with tl.scratch_scope():`, and {keep}"
+    where = f" around line {growth.location.line}" if growth.location is not None else ""
+    return f"wrap the body of the loop{where} in `with tl.scratch_scope():`, and {keep}"
+
+
+@attrs.frozen
+class _Line:
+    """What one call stack holds: how many allocations, their bytes together, those of the largest one."""
+
+    stack: int
+    name: str
+    count: int
+    held_bytes: int
+    largest_bytes: int
+
+    @property
+    def role(self) -> str:
+        many = f"{self.count:,} x " if self.count > 1 else ""
+        return f"holds {self.held_bytes:,} B: {many}{self.name}"
+
+
+def _lines_holding(context: LintContext, rows: np.ndarray[Any, np.dtype[Any]]) -> list[_Line]:
+    """By call stack what the allocations hold, the most first."""
+    storages, held = context.graph.storages, context.liveness.held_bytes
+    stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
+    count = np.bincount(which)
+    total, largest = np.zeros(len(stacks), dtype=np.int64), np.zeros(len(stacks), dtype=np.int64)
+    np.add.at(total, which, held[rows])
+    np.maximum.at(largest, which, held[rows])
+    lines = [
+        _Line(stack, context.name_of(int(rows[first[i]])), int(count[i]), int(total[i]), int(largest[i]))
+        for i, stack in enumerate(stacks.tolist())
+    ]
+    return sorted(lines, key=lambda line: (-line.held_bytes, line.stack))
+
+
+def _on_ranks(ranks: list[int], of: int) -> str:
+    if of == 1:
+        return ""
+    if len(ranks) == of:
+        return f" on all {of} ranks"
+    return f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} of {of} ranks, the first is {ranks[0]}"
+
+
+# --- KS102 ------------------------------------------------------------------------------------------------------------
+
+
+def _near_limit(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    live, graph = context.liveness, context.graph
+    budget, peak = graph.target.scratch_bytes, live.peak_bytes
+    if peak > budget or peak * 100 <= budget * options["percent"]:
+        return
+    rank = live.fullest_rank
+    rows = live.held_at_peak(rank)
+    lines = _lines_holding(context, rows)
+    of_rank = f" on rank {rank}" if graph.ranks > 1 else ""
+    node = live.peak_node_by_rank[rank]
+    place = context.location(lines[0].stack)
+    at = f" (line {place.line})" if place is not None else ""
+    yield Finding(
+        message=f"scratch peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of {budget:,} B",
+        places=context.places(
+            ("the peak is reached here", int(graph.storages.stack[rows[-1]])),
+            *((line.role, line.stack) for line in lines[:3]),
+        ),
+        nodes=() if node < 0 else (node,),
+        help=f"{budget - peak:,} B are left: a larger tile will not fit; {lines[0].name}{at} is the largest",
+    )
+
+
+# --- declarations -----------------------------------------------------------------------------------------------------
+
+RULES = (
+    Rule(
+        code="KS101",
+        name="scratch-overflow",
+        severity="error",
+        summary="the scratch cursor passes the budget",
+        what="""
+Follows the cursor of each rank's bump allocator through the trace and reports where it first passes the scratch
+budget of the target: how much is needed in all, how much there is, and the lines that hold the most at the peak.
+Where a loop takes more with each iteration it says how much, and in which iteration the budget is passed. A budget
+filled to its last byte is fine.
+""",
+        why="""
+On a device there is no more scratch: the kernel does not run. Every result takes fresh bytes, rounded up to the
+alignment, and nothing is given back before the end of its scope, so a sweep without scopes needs scratch in
+proportion to its length.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("long", x=ks.hbm((128, 4096), "f32"), o=ks.hbm((128, 1), "f32"))
+@ks.kernel
+def row_max(x, o):
+    m = tl.full((128, 1), float("-inf"), tl.float32)
+    for j in range(32):
+        tile = tl.load(x[:, j * 128 : (j + 1) * 128])
+        tl.copy_to(m, tl.maximum(m, tl.max(tile, axis=1, keep_dims=True)))
+    tl.store(o[:, :], m)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("long", x=ks.hbm((128, 4096), "f32"), o=ks.hbm((128, 1), "f32"))
+@ks.kernel
+def row_max(x, o):
+    m = tl.full((128, 1), float("-inf"), tl.float32)
+    for j in range(32):
+        with tl.scratch_scope():
+            tile = tl.load(x[:, j * 128 : (j + 1) * 128])
+            tl.copy_to(m, tl.maximum(m, tl.max(tile, axis=1, keep_dims=True)))
+    tl.store(o[:, :], m)
+""",
+        check=_overflow,
+    ),
+    Rule(
+        code="KS102",
+        name="scratch-near-limit",
+        severity="info",
+        summary="the peak is above 90 % of the budget (an option), and does not pass it",
+        what="""
+Compares the peak of the fullest rank with the scratch budget of the target. Silent where KS101 speaks.
+""",
+        why="""
+It is no fault: scratch is there to be used. But the next larger tile, one more operand or a wider dtype will not fit,
+and it is good to know that before trying.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("wide", x=ks.hbm((250, 1024), "f32"), o=ks.hbm((250, 1024), "f32"))
+@ks.kernel
+def copy(x, o):
+    tl.store(o[:, :], tl.load(x[:, :]))
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("wide", x=ks.hbm((250, 1024), "f32"), o=ks.hbm((250, 1024), "f32"))
+@ks.kernel
+def copy(x, o):
+    for i in range(2):
+        with tl.scratch_scope():
+            rows = slice(i * 125, (i + 1) * 125)
+            tl.store(o[rows, :], tl.load(x[rows, :]))
+""",
+        check=_near_limit,
+        options=(Option("percent", 90, "how much of the budget the peak may take, in percent", lower=0, upper=100),),
+    ),
+)

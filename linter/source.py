@@ -1,0 +1,92 @@
+"""A kernel's source text, as far as it can be read: lines for excerpts, and which loop a line lies in."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+
+import attrs
+
+from ..ir.location import Location
+
+__all__ = ["Loop", "character_column", "enclosing_loop", "printable", "shown_path", "source_lines"]
+
+#: A saved graph can name any path; what is larger than this is no kernel's source and is not read.
+_LARGEST_SOURCE_BYTES = 4 << 20
+
+
+def source_lines(file: str) -> tuple[str, ...]:
+    """The lines of a source file, or of a notebook's cell, without line ends; none where it cannot be read."""
+    linecache.checkcache(file)
+    if file not in linecache.cache and not _is_source(file):
+        return ()
+    return tuple(line.rstrip("\r\n") for line in linecache.getlines(file))
+
+
+def _is_source(file: str) -> bool:
+    try:
+        return os.path.isfile(file) and os.path.getsize(file) <= _LARGEST_SOURCE_BYTES
+    except (OSError, ValueError):
+        return False
+
+
+def printable(text: str) -> str:
+    """The text with every character that is not printable (escape sequences, line ends) replaced by its escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shown_path(file: str) -> str:
+    """A path for a reader: relative where it lies below the current folder."""
+    try:
+        relative = os.path.relpath(file)
+    except (OSError, ValueError):
+        return printable(file)
+    return printable(file if relative.startswith("..") else relative)
+
+
+def character_column(location: Location) -> int | None:
+    """The column counted from 1, in characters; None where it is not known. (Locations count UTF-8 bytes.)"""
+    if location.column < 0:
+        return None
+    lines = source_lines(location.file)
+    if location.line > len(lines):
+        return location.column + 1
+    return len(lines[location.line - 1].encode()[: location.column].decode(errors="replace")) + 1
+
+
+@attrs.frozen
+class Loop:
+    """A loop in the source: the line of its ``for`` or ``while``, and the first and last line of its body."""
+
+    line: int
+    first: int
+    last: int
+
+
+def enclosing_loop(location: Location) -> Loop | None:
+    """The loop that runs a line again and again: the innermost one around it in its own function, else around the call
+    of that function, and so on outward. None where there is none, or no source."""
+    for frame in (location, *location.stack):
+        around = [loop for loop in _loops(source_lines(frame.file)) if loop.first <= frame.line <= loop.last]
+        if around:
+            return max(around, key=lambda loop: (loop.first, -loop.last))
+    return None
+
+
+@lru_cache(maxsize=16)
+def _loops(lines: tuple[str, ...]) -> tuple[Loop, ...]:
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(_loops_in(tree))
+
+
+def _loops_in(tree: ast.AST) -> Iterator[Loop]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.While):
+            last = node.body[-1]
+            yield Loop(node.lineno, node.body[0].lineno, last.end_lineno or last.lineno)
