@@ -27,7 +27,8 @@ def lint_graph(
 
     ``select`` and ``ignore`` take codes (``"KS201"``), names (``"use-after-scope"``) and beginnings of codes
     (``"KS2"``); nothing selected means all rules. ``options`` gives values by rule, then by option:
-    ``{"KS102": {"percent": 80}}``. ``machine`` (default: the one the graph was traced for) is scheduled for by the rules that need times.
+    ``{"KS102": {"percent": 80}}``. ``machine`` (default: the one the graph was traced for) is scheduled for by the
+    rules that need times.
 
     Trace with ``on_overflow="record"`` and bounds recorded, or those faults raise before there is a graph.
 

@@ -99,7 +99,8 @@ class Liveness:
         storages = self.graph.storages
         rows = np.flatnonzero(storages.rank[: top + 1] == chosen)
         freed = storages.freed[rows]
-        return rows[(freed < 0) | (freed >= storages.born[top])]
+        held: IntArray = rows[(freed < 0) | (freed >= storages.born[top])]
+        return held
 
     def peak_holders(self, rank: int | None = None) -> tuple[Holder, ...]:
         """The same allocations, the largest first; equal ones in order of making."""
