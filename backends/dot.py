@@ -1,0 +1,297 @@
+"""A folded graph as DOT text: scopes as frames, engines as colours, reasons of edges as line styles.
+
+Names of a kernel go through :func:`label_text`; every identifier in the text is our own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+import attrs
+import graphviz
+
+from ..ir.graph import Graph, Node
+from ..ir.tables import Reason
+from ..ir.text import quote
+from .folding import Box, Folded, Frame, Grade
+from .palette import ENGINE_COLOURS, engine_colour, engine_kind
+
+__all__ = ["CRITICAL_COLOUR", "EDGE_STYLES", "RECYCLED_COLOUR", "EdgeStyle", "dot_text", "label_text"]
+
+RECYCLED_COLOUR = "#b06f00"
+CRITICAL_COLOUR = "#111111"
+_FONT = "Helvetica"
+_LONGEST_NAME = 36
+_OPERATIONS_IN_A_BOX = 7
+#: Above so many boxes the layout is made quick rather than fine, and war and waw edges move no box.
+_BOXES_WITH_CURVES = 300
+
+
+@attrs.frozen
+class EdgeStyle:
+    """How the edges of a reason are drawn: a line style and a colour of DOT, and a word on what they mean."""
+
+    style: str
+    colour: str
+    meaning: str
+
+
+EDGE_STYLES: dict[Reason, EdgeStyle] = {
+    Reason.DATA: EdgeStyle("solid", "#4a5058", "data: read after write"),
+    Reason.MESSAGE: EdgeStyle("solid", "#a8447f", "message: send to its recv"),
+    Reason.CREDIT: EdgeStyle("dashed", "#a8447f", "credit: recv to the send that needs its slot"),
+    Reason.FIFO: EdgeStyle("dotted", "#a8447f", "fifo: order of a channel"),
+    Reason.WAR: EdgeStyle("dashed", "#8c929c", "war: write after read"),
+    Reason.WAW: EdgeStyle("dotted", "#8c929c", "waw: write after write"),
+}
+
+
+def label_text(text: str) -> str:
+    """A name from outside as one line of a DOT label or tooltip that shows it as it is: neither an escape sequence of
+    DOT nor an HTML entity (which DOT resolves in labels) keeps a meaning; what is not printable is shown escaped."""
+    return str(graphviz.escape(quote(text).replace("&", "&amp;")))
+
+
+def _short(text: str) -> str:
+    shown = quote(text)
+    return shown if len(shown) <= _LONGEST_NAME else shown[: _LONGEST_NAME - 1] + "…"
+
+
+def _label(lines: Iterable[str], end: str = "\\n") -> str:
+    """Lines as a DOT label; ``end`` is ``\\n`` (centred) or ``\\l`` (to the left)."""
+    text = "".join(label_text(line) + end for line in lines)
+    return str(graphviz.nohtml(text.removesuffix("\\n")))
+
+
+def dot_text(folded: Folded, *, chain: Iterable[int] = ()) -> str:
+    """The DOT text of a folded graph. ``chain`` are the ids of the critical chain's nodes, in order: their boxes, and
+    the edges along them, are drawn bold."""
+    steps = [int(box) for box in folded.box_of[list(chain)] if box >= 0]
+    critical = set(steps)
+    along = set(itertools.pairwise(steps))
+    picture = graphviz.Digraph("kernscope", graph_attr=_graph_attributes(folded), node_attr=_NODE, edge_attr=_EDGE)
+    _add_frames(picture, folded, critical)
+    _add_edges(picture, folded, along)
+    _add_legend(picture, folded, chain=bool(steps))
+    return str(picture.source)
+
+
+_NODE = {"shape": "box", "style": "filled,rounded", "fontname": _FONT, "fontsize": "11", "margin": "0.12,0.06"}
+_EDGE = {"fontname": _FONT, "fontsize": "9", "arrowsize": "0.7"}
+
+
+#: For many boxes: straight edges, and fewer iterations of dot's network simplex and crossing reduction.
+_QUICK = {"splines": "line", "nslimit": "1", "mclimit": "0.3"}
+
+
+def _graph_attributes(folded: Folded) -> dict[str, str]:
+    return {
+        "label": _label(caption(folded), "\\l"),
+        "labelloc": "t",
+        "labeljust": "l",
+        "fontname": _FONT,
+        "fontsize": "13",
+        "bgcolor": "white",
+        "nodesep": "0.22",
+        "ranksep": "0.38",
+        "newrank": "true",
+        "tooltip": label_text(folded.graph.kernel),
+        **(_QUICK if len(folded.boxes) > _BOXES_WITH_CURVES else {}),
+    }
+
+
+def caption(folded: Folded) -> list[str]:
+    """What the picture shows, in two lines: the graph's size, and how it was folded."""
+    graph = folded.graph
+    ranks = f", {graph.ranks} ranks" if graph.ranks > 1 else ""
+    lines = [f"{_short(graph.kernel)}: {len(graph):,} nodes, {len(graph.edges):,} edges{ranks}"]
+    markers = f" ({folded.markers:,} scope markers are drawn as frames)" if folded.markers else ""
+    boxes = f"{len(folded.boxes):,} box{'' if len(folded.boxes) == 1 else 'es'}"
+    said = {
+        Grade.NODES: f"one box a node{markers}",
+        Grade.ITERATIONS: f"{boxes}: equal consecutive iterations are drawn once{markers}",
+        Grade.SCOPES: f"{boxes}: one a scope, equal consecutive ones once{markers}",
+        Grade.PLACES: f"{boxes}: all scopes opened at one place of the source are one{markers}",
+        Grade.RANKS: f"{boxes}: all scopes opened at one place of the source are one, over all ranks{markers}",
+    }
+    return [*lines, said[folded.grade]]
+
+
+# --- frames and boxes -------------------------------------------------------------------------------------------------
+
+
+def _add_frames(picture: graphviz.Digraph, folded: Folded, critical: set[int]) -> None:
+    """The boxes inside their frames, in program order. Frames are filled from the innermost outward, so that no depth
+    of nesting is a depth of recursion."""
+    inside: list[list[tuple[int, graphviz.Digraph | int]]] = [[] for _ in range(len(folded.frames) + 1)]
+    for index, box in enumerate(folded.boxes):
+        inside[box.frame].append((box.node, index))
+    for index in range(len(folded.frames) - 1, -1, -1):
+        frame = folded.frames[index]
+        bare = frame.parent < 0 and folded.graph.ranks == 1
+        if bare:
+            inside[-1] += inside[index]
+        elif inside[index]:
+            content = sorted(inside[index], key=lambda item: item[0])
+            inner = graphviz.Digraph(f"cluster_{index}", graph_attr=_frame_attributes(folded, frame))
+            _add_content(inner, folded, content, critical)
+            inside[frame.parent].append((content[0][0], inner))
+    _add_content(picture, folded, sorted(inside[-1], key=lambda item: item[0]), critical)
+
+
+def _add_content(
+    picture: graphviz.Digraph,
+    folded: Folded,
+    content: list[tuple[int, graphviz.Digraph | int]],
+    critical: set[int],
+) -> None:
+    for _, item in content:
+        if isinstance(item, int):
+            picture.node(f"n{item}", **_box_attributes(folded, item, bold=item in critical))
+        else:
+            picture.subgraph(item)
+
+
+def _frame_attributes(folded: Folded, frame: Frame) -> dict[str, str]:
+    outermost = frame.parent < 0
+    return {
+        "label": _label([frame_title(folded, frame)]),
+        "labeljust": "l",
+        "fontname": _FONT,
+        "fontsize": "12" if outermost else "10",
+        "style": "rounded,filled" if outermost else "rounded",
+        "fillcolor": "#f7f8fa",
+        "color": "#c3c8d0" if outermost else "#9aa1ac",
+        "fontcolor": "#3a4048",
+        "class": "rank" if outermost else "scope",
+        "tooltip": _label([frame_title(folded, frame, short=False)]),
+    }
+
+
+def frame_title(folded: Folded, frame: Frame, *, short: bool = True) -> str:
+    """A frame's title: the scope's name or place, and how many scopes it stands for (``x 64``)."""
+    graph = folded.graph
+    rank = int(graph.scopes.rank[frame.scope])
+    if frame.parent < 0:
+        return f"rank {rank}" if frame.ranks == 1 else f"{frame.ranks:,} ranks"
+    name = graph.describe_scope(frame.scope)
+    title = _short(name) if short else name
+    if frame.scopes == 1:
+        return title
+    if folded.grade in (Grade.PLACES, Grade.RANKS):
+        return f"{title}  {frame.scopes:,} scopes"
+    around = folded.frames[frame.parent].scopes
+    each = f"{title}  x {frame.scopes // around:,}" if frame.scopes > around else title
+    return each if around == 1 else f"{each}  ({frame.scopes:,} in all)"
+
+
+def _box_attributes(folded: Folded, index: int, *, bold: bool) -> dict[str, str]:
+    box = folded.boxes[index]
+    node = folded.graph[box.node]
+    single = folded.grade in (Grade.NODES, Grade.ITERATIONS)
+    engine = node.engine if single else "none"
+    colour = engine_colour(engine)
+    classes = [f"engine-{engine_kind(engine).replace('_', '-')}", *(["critical"] if bold else [])]
+    return {
+        "label": _label(node_lines(node)) if single else _label(_scope_lines(folded, box), "\\l"),
+        "fillcolor": colour.tint,
+        "color": CRITICAL_COLOUR if bold else colour.solid,
+        "fontcolor": "#15181c",
+        "penwidth": "2.6" if bold else "1.1",
+        "class": " ".join(classes),
+        "tooltip": _label(_tooltip(folded.graph, box)),
+    }
+
+
+def node_lines(node: Node) -> list[str]:
+    """A node in up to three short lines: the operation, what it writes, the line of the source."""
+    name = f"{node.op} {node.engine.partition(':')[2]}" if node.op == "send" else node.op
+    shown = [_short(f"{a.storage.name} {a.layout!r}".strip()) for a in (node.writes or node.reads)[:1]]
+    place = node.location
+    return [name, *shown, *([_short(place.short)] if place else [])]
+
+
+def _scope_lines(folded: Folded, box: Box) -> list[str]:
+    frame = folded.frames[box.frame] if box.frame >= 0 else None
+    bare = frame is None or (frame.parent < 0 and folded.graph.ranks == 1)
+    shown = [f"{name}  {count:,}" for name, count in box.operations[:_OPERATIONS_IN_A_BOX]]
+    rest = box.operations[_OPERATIONS_IN_A_BOX:]
+    if rest:
+        shown.append(f"{len(rest)} other operations  {sum(count for _, count in rest):,}")
+    head = "kernel" if bare else "this scope"
+    return [f"{head}: {box.count:,} nodes", *shown]
+
+
+def _tooltip(graph: Graph, box: Box) -> list[str]:
+    if box.count == 1:
+        return [str(graph[box.node])]
+    return [f"{box.count:,} nodes, the first: {graph[box.node]}"]
+
+
+# --- edges and the legend ---------------------------------------------------------------------------------------------
+
+
+def _add_edges(picture: graphviz.Digraph, folded: Folded, along: set[tuple[int, int]]) -> None:
+    e = folded.edges
+    columns: Mapping[str, list[int]] = {
+        "source": e.source.tolist(),
+        "target": e.target.tolist(),
+        "reason": e.reason.tolist(),
+        "recycled": e.recycled.tolist(),
+        "count": e.count.tolist(),
+    }
+    for source, target, code, recycled, count in zip(*columns.values(), strict=True):
+        reason = Reason(code)
+        style = EDGE_STYLES[reason]
+        bold = (source, target) in along
+        attributes = {
+            "style": style.style,
+            "color": CRITICAL_COLOUR if bold else RECYCLED_COLOUR if recycled else style.colour,
+            "penwidth": "2.4" if bold else "1.0",
+            "class": " ".join(
+                ["reason-" + reason.label, *(["recycled"] if recycled else []), *(["critical"] if bold else [])]
+            ),
+            "tooltip": f"{reason.label}{', recycled bytes' if recycled else ''}: {count:,}",
+        }
+        if recycled:
+            attributes["arrowhead"] = "odiamond"
+        if reason >= Reason.WAR:
+            attributes["weight"] = "0"
+        # An edge to an earlier node of the next iteration must not turn the picture upside down.
+        if source >= target or (reason >= Reason.WAR and len(folded.boxes) > _BOXES_WITH_CURVES):
+            attributes["constraint"] = "false"
+        picture.edge(f"n{source}", f"n{target}", **attributes)
+
+
+def _add_legend(picture: graphviz.Digraph, folded: Folded, *, chain: bool) -> None:
+    """A table of the colours and line styles that this picture uses. It is HTML-like, and holds words of ours only."""
+    single = folded.grade in (Grade.NODES, Grade.ITERATIONS)
+    used = {engine_kind(folded.graph[box.node].engine) for box in folded.boxes} if single else set()
+    rows = [
+        f'<tr><td bgcolor="{colour.tint}" color="{colour.solid}" border="1" width="34"></td>'
+        f'<td border="0" align="left">{_ENGINE_WORDS.get(name, name)}</td></tr>'
+        for name, colour in ENGINE_COLOURS.items()
+        if name in used
+    ]
+    reasons = {Reason(code) for code in folded.edges.reason.tolist()}
+    rows += [_line_row(s.style, s.colour, s.meaning) for reason, s in EDGE_STYLES.items() if reason in reasons]
+    if folded.edges.recycled.any():
+        rows.append(_line_row("solid", RECYCLED_COLOUR, "this colour, open tip: recycled bytes"))
+    if chain:
+        rows.append(_line_row("bold", CRITICAL_COLOUR, "critical chain"))
+    if rows:
+        table = f'<<table border="0" cellborder="0" cellspacing="3" cellpadding="2">{"".join(rows)}</table>>'
+        picture.node(
+            "legend", label=table, shape="box", style="rounded", color="#c3c8d0", fontsize="10", **{"class": "legend"}
+        )
+
+
+_ENGINE_WORDS = {"none": "no engine"}
+
+
+def _line_row(style: str, colour: str, words: str) -> str:
+    width = "3" if style == "bold" else "1"
+    shown = style if style in ("dashed", "dotted") else "solid"
+    line = f'<td sides="b" border="{width}" style="{shown}" color="{colour}" width="34" height="3"></td>'
+    return f'<tr>{line}<td border="0" align="left">{words}</td></tr>'

@@ -1,0 +1,62 @@
+"""Colours of the engines, told apart with any kind of colour vision, and how the engines of a graph's nodes are named.
+
+The hues are those of Okabe and Ito, "Color Universal Design" (2008). A colour never stands alone: every picture also
+names the engine in words (a row's title, a legend, a tooltip).
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from ..ir.graph import Graph
+from ..ir.ops import OPERATIONS, Engine
+from ..ir.tables import IntArray
+
+__all__ = ["ENGINE_COLOURS", "EngineColour", "engine_colour", "engine_kind", "engines_of"]
+
+
+@attrs.frozen
+class EngineColour:
+    """Four tones of one hue: ``solid`` for slices and bars with ``ink`` as the text on it, ``tint`` for the inside of a
+    box on a light page, ``shade`` for it on a dark one. CSS hexadecimal colours."""
+
+    solid: str
+    ink: str
+    tint: str
+    shade: str
+
+
+ENGINE_COLOURS: dict[str, EngineColour] = {
+    Engine.DMA_READ.value: EngineColour("#56b4e9", "#06141d", "#dff1fc", "#143546"),
+    Engine.DMA_WRITE.value: EngineColour("#0072b2", "#ffffff", "#d3e6f3", "#0b2c42"),
+    Engine.GEMM.value: EngineColour("#d55e00", "#000000", "#fbe3d1", "#4a2608"),
+    Engine.MATH.value: EngineColour("#009e73", "#000000", "#d5f0e7", "#0c382c"),
+    Engine.LINK.value: EngineColour("#cc79a7", "#000000", "#f6e4ee", "#43263a"),
+    Engine.NONE.value: EngineColour("#8c929c", "#000000", "#eef0f2", "#2b3038"),
+}
+
+
+def engine_kind(name: str) -> str:
+    """The kind of an engine's name: ``link`` of ``link:next``, else the name itself; ``none`` for an unknown one."""
+    kind = name.partition(":")[0]
+    return kind if kind in ENGINE_COLOURS else Engine.NONE.value
+
+
+def engine_colour(name: str) -> EngineColour:
+    """The colours of an engine; both directions of a link have those of the link."""
+    return ENGINE_COLOURS[engine_kind(name)]
+
+
+def engines_of(graph: Graph) -> tuple[tuple[str, ...], IntArray]:
+    """The engines' names (``"gemm"``, ``"link:next"``, ..., ``"none"``) and for each node the index of its engine in
+    them, shape ``(n,)``. Links are those of the target's directions, whether used or not."""
+    engines = [engine.value for engine in Engine if engine not in (Engine.LINK, Engine.NONE)]
+    links = [f"{Engine.LINK.value}:{direction}" for direction in graph.target.directions]
+    names = (*engines, *links, Engine.NONE.value)
+    place = {name: index for index, name in enumerate(names)}
+    by_code = np.array([place.get(op.engine.value, -1) for op in OPERATIONS.values()], dtype=np.int32)
+    found: IntArray = by_code[graph.nodes.op]
+    sends = np.flatnonzero(found < 0)
+    found[sends] = len(engines) + graph.channels.direction[graph.nodes.channel[sends]]
+    return names, found

@@ -1,0 +1,129 @@
+"""Laying out DOT text by whatever renderer there is: ``dot`` on PATH, else the command of the package graphviz-pure.
+
+Either runs in a process of its own, with a time limit that truly ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import attrs
+
+__all__ = ["REMEDIES", "Renderer", "Rendering", "find_renderers", "render"]
+
+#: What to do where no renderer is found.
+REMEDIES = "install Graphviz, so that dot is on PATH, or `pip install 'kernscope[draw]'`, which brings a renderer along"
+
+_PURE = "graphviz-pure"
+
+
+@attrs.frozen
+class Renderer:
+    """A command that lays DOT out: its name for a reader, and the program's file."""
+
+    name: str
+    program: str
+
+
+@attrs.frozen
+class Rendering:
+    """What came of a layout: the picture's bytes (None: there is none), by which renderer, what went wrong on the way
+    (a sentence each), and whether any renderer was there to be asked."""
+
+    data: bytes | None
+    renderer: str
+    problems: tuple[str, ...]
+    asked: bool = True
+
+
+def find_renderers() -> tuple[Renderer, ...]:
+    """The renderers of this environment, the preferred one first: ``dot``, then graphviz-pure."""
+    found = []
+    dot = shutil.which("dot")
+    if dot is not None:
+        found.append(Renderer("dot", dot))
+    pure = _find_pure()
+    if pure is not None:
+        found.append(Renderer(_PURE, pure))
+    return tuple(found)
+
+
+def _find_pure() -> str | None:
+    """The command that the package graphviz-pure installed. It need not be on PATH: an environment's interpreter is
+    often called without activating the environment."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        for file in importlib.metadata.files(_PURE) or ():
+            program = Path(str(file.locate()))
+            if program.stem == _PURE and program.suffix in ("", ".exe") and os.access(program, os.X_OK):
+                return str(program.resolve())
+    return shutil.which(_PURE)
+
+
+def render(dot: str, format: str, *, limit_s: float) -> Rendering:
+    """Lay DOT text out as ``"svg"``, ``"png"`` or ``"pdf"`` by the first renderer that can, within ``limit_s`` seconds
+    for each that is asked. A renderer that fails is named in ``problems``; one that meets the limit is not followed by
+    another, which would not be faster."""
+    problems: list[str] = []
+    for renderer in find_renderers():
+        try:
+            return Rendering(_run(renderer, dot, format, limit_s), renderer.name, tuple(problems))
+        except subprocess.TimeoutExpired:
+            problems.append(f"{renderer.name} was stopped after {limit_s:.0f} s")
+            break
+        except _RenderError as problem:
+            problems.append(f"{renderer.name} failed: {problem}")
+    if not problems:
+        return Rendering(None, "", ("no renderer was found: neither dot on PATH nor graphviz-pure",), asked=False)
+    return Rendering(None, "", tuple(problems))
+
+
+class _RenderError(Exception):
+    """A renderer that ended without a picture: its own words."""
+
+
+def _run(renderer: Renderer, dot: str, format: str, limit_s: float) -> bytes:
+    """One renderer on DOT text. Input, output and messages are files, not pipes: a child that a renderer left behind
+    could hold a pipe open past the limit."""
+    with tempfile.TemporaryDirectory(prefix="kernscope-") as folder:
+        source, picture, messages = (Path(folder, name) for name in ("graph.dot", f"picture.{format}", "messages.txt"))
+        source.write_text(dot, encoding="utf-8")
+        command = [renderer.program, f"-T{format}", f"-o{picture}", str(source)]
+        with messages.open("wb") as log:
+            try:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+            except OSError as problem:
+                raise _RenderError(problem.strerror or str(problem)) from problem
+            try:
+                code = process.wait(limit_s)
+            finally:
+                _stop(process)
+        if code == 0 and picture.is_file() and picture.stat().st_size:
+            return picture.read_bytes()
+        raise _RenderError(_last_words(messages, code))
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the process and, where the system has process groups, whatever it started."""
+    if process.poll() is not None:
+        return
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last_words(messages: Path, code: int) -> str:
+    lines = messages.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else f"exit status {code} and no picture"
