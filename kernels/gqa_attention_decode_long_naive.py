@@ -1,4 +1,4 @@
-"""The naive twin of ``gqa_attention_decode_long``: the same sweep and chain, without scopes. On purpose it cannot scale.
+"""The naive twin of ``gqa_attention_decode_long``: its sweep and chain, without scopes. On purpose it cannot scale.
 
 Every result of every tile keeps its bytes to the end of the kernel, so that scratch grows with the context. Lint its
 launch ``128k`` to see it explained.

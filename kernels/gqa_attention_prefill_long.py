@@ -88,7 +88,7 @@ def gqa_attention_prefill_long_kernel(
     Rank c of C owns rows [c * S_kv / C, (c + 1) * S_kv / C) of K and V, and the same share of the queries and of the
     output; query i stands at position S_kv - S_q + i. For a block of TILE_S_Q query positions (R = 8 * TILE_S_Q rows),
     each tile of TILE_S_KV rows of K/V visits all ranks before the next one starts, as one message from neighbour to
-    neighbour: at most one message is in flight in a direction. A tile that no query of the block sees is just passed on.
+    neighbour: at most one message is in flight in a direction. A tile that no query of the block sees only passes.
 
     Scratch of a rank, whatever S_kv: the query rows with their positions, the two K/V buffers, (m, l, O) and the
     bootstrap's temporaries persist for a block (launches 8k, 32k and 128k: 313,856 B); scoped per ring step, the scores

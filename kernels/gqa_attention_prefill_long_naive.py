@@ -55,7 +55,7 @@ def gqa_attention_prefill_long_naive_kernel(
 ) -> None:
     """``o = softmax(q k^T scale) v``, with the arguments of ``gqa_attention_prefill_long_kernel``.
 
-    Scratch: nothing is ever given back. A rank holds C slices of S_kv / C rows of K and V, and the results of all tiles.
+    Scratch: nothing is ever given back. A rank holds C slices of S_kv / C rows of K and V, and all results.
     """
     heads, s_q, s_kv, d, factor = attention_of(q, k, v, o, scale, causal=causal)
     rank, ranks = tl.program_id(0), tl.num_programs(0)
