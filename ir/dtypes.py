@@ -10,7 +10,7 @@ import attrs
 import ml_dtypes
 import numpy as np
 
-from .errors import DTypeError, did_you_mean
+from .errors import DTypeError, did_you_mean, shown
 
 __all__ = ["ALL", "BY_INDEX", "DType", "bool_", "float32", "int32", "of", "of_numpy", "promote"]
 
@@ -91,9 +91,12 @@ def of(name: str | DType | np.dtype[Any] | type) -> DType:
             raise DTypeError(f"unknown dtype {name!r}", help=did_you_mean(name, [*_BY_NAME], what=", ".join(known)))
         return found
     try:
-        return of_numpy(np.dtype(name))
+        twin = None if name is None else np.dtype(name)  # numpy takes None for float64
     except TypeError:
-        raise DTypeError(f"not a dtype: {name!r}", help="use a name such as 'f16' or tl.float16") from None
+        twin = None
+    if twin is None:
+        raise DTypeError(f"not a dtype: {shown(name)}", help="use a name such as 'f16' or tl.float16")
+    return of_numpy(twin)
 
 
 def of_numpy(dtype: np.dtype[Any]) -> DType:

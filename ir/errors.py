@@ -25,6 +25,7 @@ __all__ = [
     "InvalidGraphError",
     "KernelFileError",
     "KernelNotFoundError",
+    "KernelRaisedError",
     "KernscopeError",
     "LaunchError",
     "MachineError",
@@ -41,6 +42,7 @@ __all__ = [
     "ShapeError",
     "TargetMismatchError",
     "TracedValueError",
+    "UnknownNameError",
     "UseAfterScopeError",
     "did_you_mean",
 ]
@@ -98,6 +100,10 @@ class LaunchError(KernscopeError, LookupError):
 
 class TracedValueError(KernscopeError, TypeError):
     """Python control flow asked for a value that is unknown while tracing."""
+
+
+class UnknownNameError(KernscopeError, AttributeError):
+    """A name that ``tl``, a handle or an HBM tensor does not have."""
 
 
 class NotTracingError(KernscopeError, RuntimeError):
@@ -193,6 +199,10 @@ class KernelNotFoundError(KernscopeError, LookupError):
     """A file or module without the kernel asked for."""
 
 
+class KernelRaisedError(KernscopeError, RuntimeError):
+    """The kernel's own code raised while it was traced (command line); the cause is the original error."""
+
+
 class OutputError(KernscopeError, OSError):
     """A result that cannot be written where it was asked to go."""
 
@@ -213,3 +223,12 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str = "") -> str:
         return f"did you mean {near[0]!r}?"
     listed = ", ".join(options) if options else "none"
     return f"{what or 'known names'}: {listed}"
+
+
+def shown(value: object) -> str:
+    """A value for a message: its ``repr``, or what it is where that is long (an array's elements say little)."""
+    text = repr(value)
+    if len(text) <= 100 and "\n" not in text:
+        return text
+    shape = getattr(value, "shape", None)
+    return f"a {type(value).__name__}" + (f" of shape {shape}" if isinstance(shape, tuple) else "")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .dtypes import DType
-from .errors import IndexingError, ShapeError
+from .errors import IndexingError, ShapeError, TracedValueError, shown
 
 __all__ = [
     "Layout",
@@ -93,14 +93,17 @@ def dense_strides(shape: Shape) -> Shape:
 
 
 def check_shape(shape: Any, what: str = "shape") -> Shape:
-    """A shape as a tuple of positive Python integers; an integer stands for a shape of one dimension.
+    """A shape (any sequence or array of integers) as a tuple of positive Python integers; an integer stands for a shape
+    of one dimension.
 
-    Raises ``ShapeError`` where it is none.
+    Raises ``ShapeError`` where it is none; what a traced value raises when it is taken for a size passes through.
     """
     try:
-        dims = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,)))
+        dims = tuple(int(operator.index(n)) for n in (shape if hasattr(shape, "__getitem__") else (shape,)))
+    except TracedValueError:
+        raise
     except TypeError:
-        raise ShapeError(f"{what} {shape!r} is no tuple of integers", help="write it as a tuple: (128, 64)") from None
+        raise ShapeError(f"{what} {shown(shape)} is no tuple of integers", help="write it as a tuple: (128, 64)") from None
     if any(n <= 0 for n in dims):
         raise ShapeError(f"{what} {dims} has no elements", help="every dimension must be at least 1")
     return dims
@@ -109,9 +112,11 @@ def check_shape(shape: Any, what: str = "shape") -> Shape:
 def resolve_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front (negative ones count from the back). Raises ``ShapeError`` outside the shape."""
     try:
-        number = operator.index(axis)
+        number = int(operator.index(axis))
+    except TracedValueError:
+        raise
     except TypeError:
-        raise ShapeError(f"axis {axis!r} is no integer", help="pass one axis, or None for all of them") from None
+        raise ShapeError(f"axis {shown(axis)} is no integer", help="pass one axis, or None for all of them") from None
     if not -ndim <= number < ndim:
         raise ShapeError(f"axis {number} does not exist in {ndim} dimensions", help=f"use 0 to {ndim - 1}")
     return number % ndim
@@ -197,9 +202,11 @@ def index(layout: Layout, items: Any) -> tuple[int, Layout]:
     if given > layout.ndim:
         raise IndexingError(f"{given} indices for shape {layout.shape}", help=f"give at most {layout.ndim}")
     fill = [slice(None)] * (layout.ndim - given)
-    if Ellipsis in entries:
-        at = entries.index(Ellipsis)
-        entries[at : at + 1] = fill
+    dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]  # `in` would compare handles and arrays with ==
+    if len(dots) > 1:
+        raise IndexingError("more than one `...`", help="it stands for all dimensions not named: once is enough")
+    if dots:
+        entries[dots[0] : dots[0] + 1] = fill
     else:
         entries += fill
     offset, axis = 0, 0
@@ -235,10 +242,12 @@ def index(layout: Layout, items: Any) -> tuple[int, Layout]:
 def as_index(entry: Any) -> int:
     """An integer index. Raises ``IndexingError`` for anything that is none (a float, a handle, an array)."""
     try:
-        return operator.index(entry)
+        return int(operator.index(entry))
+    except TracedValueError:
+        raise
     except TypeError:
         raise IndexingError(
-            f"cannot index with {entry!r}", help="use integers, slices a:b of Python integers, None or ..."
+            f"cannot index with {shown(entry)}", help="use integers, slices a:b of Python integers, None or ..."
         ) from None
 
 
