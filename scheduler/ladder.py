@@ -1,0 +1,119 @@
+"""One graph under several policies, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from ..ir.errors import DeadlockError
+from ..ir.graph import Graph
+from .bounds import Bounds, lower_bounds
+from .list_search import check_effort
+from .machine import Machine
+from .policies import POLICIES, check_policy
+from .problem import make_problem
+from .schedule import Schedule, machine_of, make_schedule
+from .schedule_tables import html_table
+from .units import format_ps
+
+__all__ = ["Ladder", "LadderRow", "compare"]
+
+
+@attrs.frozen(eq=False)
+class LadderRow:
+    """One policy: its schedule, or the deadlock that it ends in."""
+
+    policy: str
+    schedule: Schedule | None
+    deadlock: DeadlockError | None
+
+    @property
+    def makespan_ps(self) -> int | None:
+        """None for a deadlock."""
+        return self.schedule.makespan_ps if self.schedule else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Makespan over bound; None for a deadlock."""
+        return self.schedule.ratio if self.schedule else None
+
+
+@attrs.frozen(eq=False)
+class Ladder:
+    """The rows in the order asked for. ``bounds`` hold for all of them; None where the graph's own edges close a cycle,
+    so that no policy can run it."""
+
+    graph: Graph
+    machine: Machine
+    rows: tuple[LadderRow, ...]
+    bounds: Bounds | None
+
+    @property
+    def bound_ps(self) -> int | None:
+        """The best lower bound in picoseconds."""
+        return self.bounds.best_ps if self.bounds else None
+
+    def __iter__(self) -> Iterator[LadderRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, policy: str | int) -> LadderRow:
+        """The row of a policy's name, or of a number. Raises ``KeyError`` or ``IndexError``."""
+        if isinstance(policy, int):
+            return self.rows[policy]
+        for row in self.rows:
+            if row.policy == policy:
+                return row
+        raise KeyError(policy)
+
+    def __str__(self) -> str:
+        """A plain table: policy, makespan, and how far above the best bound."""
+        lines = [f"{policy:<10} {makespan:>14} {ratio:>9}" for policy, makespan, ratio in self._texts()]
+        bound = (
+            f"bound      {format_ps(self.bounds.best_ps):>14}   ({self.bounds.best})" if self.bounds else "bound: none"
+        )
+        return "\n".join([*lines, bound])
+
+    def _texts(self) -> Iterator[tuple[str, str, str]]:
+        for row in self.rows:
+            if row.schedule is None:
+                yield row.policy, "deadlock", ""
+            else:
+                yield row.policy, format_ps(row.schedule.makespan_ps), f"{row.schedule.ratio:.3f} x"
+
+    def _repr_html_(self) -> str:
+        bound = (
+            f"bound {format_ps(self.bounds.best_ps)} ({self.bounds.best})" if self.bounds else "no bound: a deadlock"
+        )
+        caption = f"{self.graph.kernel} on {self.machine.name}: {bound}"
+        return html_table(caption, ("policy", "makespan", "over the bound"), self._texts())
+
+
+def compare(
+    graph: Graph,
+    machine: Machine | str | os.PathLike[str] | None = None,
+    policies: Sequence[str] = POLICIES,
+    effort: str = "normal",
+) -> Ladder:
+    """Schedule a graph under several policies. One that deadlocks is a row that says so.
+
+    Raises ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
+    :func:`kernscope.scheduler.schedule.schedule`.
+    """
+    for policy in policies:
+        check_policy(policy)
+    check_effort(effort)
+    described = machine_of(graph, machine)
+    problem = make_problem(graph, described)
+    bounds = None if problem.dag.has_cycle else lower_bounds(problem)
+    rows = []
+    for policy in policies:
+        try:
+            rows.append(LadderRow(policy, make_schedule(graph, described, problem, policy, effort, bounds), None))
+        except DeadlockError as deadlock:
+            rows.append(LadderRow(policy, None, deadlock))
+    return Ladder(graph, described, tuple(rows), bounds)

@@ -1,0 +1,145 @@
+"""A schedule as JSON: enough for an outside program to verify it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..ir.graph import Graph
+from ..ir.ops import OPERATIONS
+from ..ir.tables import AccessKind, Mode, Reason, StorageKind
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+__all__ = ["VERSION", "schedule_document", "schedule_text"]
+
+#: Raised when a field changes its meaning; new fields do not raise it.
+VERSION = 1
+
+
+def schedule_text(schedule: Schedule) -> str:
+    """The document of a schedule as one line of JSON, the same bytes every time."""
+    return json.dumps(schedule_document(schedule), ensure_ascii=True, separators=(",", ":"))
+
+
+def schedule_document(schedule: Schedule) -> dict[str, Any]:
+    """Times in picoseconds, sizes in bytes, offsets and strides in elements; ``storage``, ``engine`` and ``channel``
+    are indices into the lists of those names, null where there is none."""
+    graph = schedule.graph
+    return {
+        "version": VERSION,
+        "kernel": graph.kernel,
+        "ranks": graph.ranks,
+        "machine": schedule.machine.name,
+        "policy": schedule.policy,
+        "makespan_ps": schedule.makespan_ps,
+        "bound_ps": schedule.bound_ps,
+        "bound": schedule.bounds.best,
+        "bounds": dict(schedule.bounds.each),
+        "engines": [{"rank": e.rank, "name": e.name, "channels": e.channels} for e in schedule.engines],
+        "storages": _storages(graph),
+        "channels": _channels(graph),
+        "nodes": _nodes(schedule),
+        "edges": _edges(graph),
+    }
+
+
+def _storages(graph: Graph) -> list[dict[str, Any]]:
+    s = graph.storages
+    return [
+        {
+            "name": graph.names[s.name[row]],
+            "kind": "hbm" if s.kind[row] == StorageKind.HBM else "scratch",
+            "rank": _or_none(int(s.rank[row])),
+            "address": int(s.address[row]),
+            "nbytes": int(s.nbytes[row]),
+            "dtype": graph.layouts[s.layout[row]].dtype.short,
+            "shape": list(graph.layouts[s.layout[row]].shape),
+        }
+        for row in range(len(s))
+    ]
+
+
+def _channels(graph: Graph) -> list[dict[str, Any]]:
+    c, directions = graph.channels, graph.target.directions
+    return [
+        {
+            "sender": int(c.sender[row]),
+            "direction": directions[c.direction[row]],
+            "receiver": int(c.receiver[row]),
+            "arrival": directions[c.arrival[row]],
+        }
+        for row in range(len(c))
+    ]
+
+
+def _nodes(schedule: Schedule) -> list[dict[str, Any]]:
+    graph, n = schedule.graph, schedule.graph.nodes
+    columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
+    times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
+    rows = zip(*(column.tolist() for column in (*columns, *times)), strict=True)
+    accesses = _accesses(graph)
+    starts = graph.access_start.tolist()
+    waited = schedule.waited_for
+    return [
+        {
+            "id": number,
+            "op": OPERATIONS.by_code(op).name,
+            "rank": rank,
+            "command": command,
+            "channel": _or_none(channel),
+            "engine": _or_none(engine),
+            "lane": _or_none(lane),
+            "issue_ps": issue,
+            "start_ps": start,
+            "end_ps": end,
+            "waited_for": _waited(waited, number),
+            "loc": _location(graph, stack),
+            "accesses": accesses[starts[number] : starts[number + 1]],
+        }
+        for number, (op, rank, command, channel, stack, engine, lane, issue, start, end) in enumerate(rows)
+    ]
+
+
+def _waited(waited: Any, number: int) -> dict[str, Any] | None:
+    found = waited[number]
+    if found is None:
+        return None
+    row = {"cause": str(found.cause), "node": found.node}
+    return row if found.reason is None else {**row, "reason": found.reason}
+
+
+def _location(graph: Graph, stack: int) -> dict[str, Any] | None:
+    place = graph.location(stack)
+    return {"file": place.file, "line": place.line, "function": place.function} if place else None
+
+
+def _accesses(graph: Graph) -> list[dict[str, Any]]:
+    a = graph.accesses
+    rows = zip(*(column.tolist() for column in (a.storage, a.mode, a.kind, a.offset, a.layout)), strict=True)
+    modes = {int(mode): mode.name.lower() for mode in Mode}
+    kinds = {int(kind): kind.name.lower() for kind in AccessKind}
+    return [
+        {
+            "storage": storage,
+            "mode": modes[mode],
+            "kind": kinds[kind],
+            "offset": offset,
+            "shape": list(graph.layouts[layout].shape),
+            "strides": list(graph.layouts[layout].strides),
+            "dtype": graph.layouts[layout].dtype.short,
+        }
+        for storage, mode, kind, offset, layout in rows
+    ]
+
+
+def _edges(graph: Graph) -> list[list[Any]]:
+    e = graph.edges
+    labels = {int(reason): reason.label for reason in Reason}
+    rows = zip(e.source.tolist(), e.target.tolist(), e.reason.tolist(), strict=True)
+    return [[source, target, labels[reason]] for source, target, reason in rows]
+
+
+def _or_none(number: int) -> int | None:
+    return None if number < 0 else number
