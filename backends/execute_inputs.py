@@ -122,8 +122,10 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
 
 def _random(graph: Graph, row: int, generator: np.random.Generator) -> Array:
     layout = graph.layouts[graph.storages.layout[row]]
-    dtype = layout.dtype
-    if dtype.is_float:
-        return generator.standard_normal(layout.shape, dtype=np.float32).astype(dtype.numpy)
-    low, high = {"int": (-8, 8), "uint": (0, 8), "bool": (0, 2)}[dtype.kind]
-    return generator.integers(low, high, size=layout.shape).astype(dtype.numpy)
+    numbers: Array
+    if layout.dtype.is_float:
+        numbers = generator.standard_normal(layout.shape, dtype=np.float32)
+    else:
+        low, high = {"int": (-8, 8), "uint": (0, 8), "bool": (0, 2)}[layout.dtype.kind]
+        numbers = generator.integers(low, high, size=layout.shape)
+    return numbers.astype(layout.dtype.numpy)

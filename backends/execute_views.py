@@ -38,7 +38,8 @@ class View:
         """A fresh, aligned, row-major copy of the elements that begin at byte ``start``."""
         if self.dtype == dtypes.bool_.numpy:
             # Bytes that were never bool (poison, stale floats) must not become a bool that is neither 0 nor 1.
-            return np.ndarray(self.shape, np.uint8, memory, start, self.strides) != 0
+            truth: Array = np.ndarray(self.shape, np.uint8, memory, start, self.strides) != 0
+            return truth
         return np.ndarray(self.shape, self.dtype, memory, start, self.strides).copy()
 
     def write(self, memory: IntArray, start: int, values: Array) -> None:

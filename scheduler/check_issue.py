@@ -1,0 +1,158 @@
+"""The rules on the CPU: it issues a rank's commands one by one, and waits for what its policy says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..ir.ops import OPERATIONS
+from ..ir.tables import IntArray
+from .check_memory import memory_waits
+from .check_rules import CheckableSchedule, Violation, describe, pairs
+from .check_work import Account
+
+__all__ = ["POLICIES", "check_issue"]
+
+_IN_ORDER = ("blocking", "lazy", "queued")
+POLICIES = (*_IN_ORDER, "list", "optimal")
+
+
+def check_issue(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
+    """The violations of the rules ``issue`` and ``policy``."""
+    yield from _issues(schedule, account)
+    if schedule.policy not in POLICIES:
+        yield Violation("policy", (), f"unknown policy {schedule.policy!r}; known: {', '.join(POLICIES)}")
+    if schedule.policy in _IN_ORDER:
+        yield from _in_order(schedule)
+    if schedule.policy == "blocking":
+        previous, following = _consecutive(account)
+        yield from _held(schedule, account, previous, following, "blocking issues one command after the other's end")
+    if schedule.policy == "lazy":
+        previous, following = _consecutive(account)
+        waits = ~account.goes_on[previous]
+        yield from _held(schedule, account, previous[waits], following[waits], "lazy goes on at that command's end")
+        yield from _lazy_waits(schedule, account)
+
+
+def _consecutive(account: Account) -> tuple[IntArray, IntArray]:
+    """Pairs of commands that follow each other in their rank's program."""
+    previous = np.flatnonzero(account.rank[1:] == account.rank[:-1])
+    return previous, previous + 1
+
+
+def _issue_begins(schedule: CheckableSchedule, account: Account) -> IntArray:
+    """When the CPU begins to issue each command."""
+    begins: IntArray = schedule.issue_ps[account.first] - account.cost_ps
+    return begins
+
+
+def _issues(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
+    issue, first = schedule.issue_ps, account.first
+    begins = _issue_begins(schedule, account)
+    for command in np.flatnonzero(begins < 0).tolist():
+        node = int(first[command])
+        yield Violation(
+            "issue",
+            (node,),
+            f"{describe(schedule.graph, node)} is issued by {issue[node]} ps, but its issue costs "
+            f"{account.cost_ps[command]} ps",
+        )
+    previous, following = _consecutive(account)
+    yield from pairs(
+        schedule,
+        "issue",
+        first[previous],
+        first[following],
+        issue[first[previous]],
+        begins[following],
+        "the issue of {b} begins at {at} ps, before that of {a} ends at {limit} ps",
+    )
+    nodes = np.flatnonzero(account.command >= 0)
+    head = first[account.command[nodes]]
+    yield from pairs(
+        schedule,
+        "issue",
+        head,
+        nodes,
+        issue[head],
+        schedule.start_ps[nodes],
+        "{b} starts at {at} ps, before its command {a} is issued at {limit} ps",
+    )
+
+
+def _in_order(schedule: CheckableSchedule) -> Iterator[Violation]:
+    """On an engine nodes start in program order."""
+    busy = np.flatnonzero(schedule.engine >= 0)
+    busy = busy[np.argsort(schedule.engine[busy], kind="stable")]
+    same = schedule.engine[busy[1:]] == schedule.engine[busy[:-1]]
+    a, b = busy[:-1][same], busy[1:][same]
+    yield from pairs(
+        schedule,
+        "policy",
+        a,
+        b,
+        schedule.start_ps[a],
+        schedule.start_ps[b],
+        "{b} starts at {at} ps, before {a}, ahead of it on its engine, starts at {limit} ps",
+    )
+
+
+def _held(
+    schedule: CheckableSchedule, account: Account, previous: IntArray, following: IntArray, why: str
+) -> Iterator[Violation]:
+    """The issue of each following command begins no earlier than the previous one's last end."""
+    ends = np.full(len(account.first), np.iinfo(np.int64).min)
+    issued = account.command >= 0
+    np.maximum.at(ends, account.command[issued], schedule.end_ps[issued])
+    yield from pairs(
+        schedule,
+        "policy",
+        account.first[previous],
+        account.first[following],
+        ends[previous],
+        _issue_begins(schedule, account)[following],
+        "the issue of {b} begins at {at} ps, before {a} ends at {limit} ps: " + why,
+    )
+
+
+def _lazy_waits(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
+    """Under ``lazy`` a command is issued when its data is there and, for a send, its slot is free."""
+    graph = schedule.graph
+    begins = np.full(len(graph), np.iinfo(np.int64).max)
+    issued = account.command >= 0
+    begins[issued] = _issue_begins(schedule, account)[account.command[issued]]
+    # A marker reads nothing; a node of a composite never waits at issue for another one of it.
+    group = np.where(issued, account.command, -1 - np.arange(len(graph)))
+    for wait in memory_waits(graph, begins, schedule.end_ps, group, reads_only=True):
+        yield Violation(
+            "policy",
+            (wait.earlier, wait.node),
+            f"the issue of {describe(graph, wait.node)} begins at {begins[wait.node]} ps, before "
+            f"{describe(graph, wait.earlier)}, whose data it reads, ends at {schedule.end_ps[wait.earlier]} ps",
+        )
+    yield from _lazy_credit(schedule, begins)
+
+
+def _lazy_credit(schedule: CheckableSchedule, begins: IntArray) -> Iterator[Violation]:
+    graph = schedule.graph
+    nodes, slots = graph.nodes, graph.target.slots
+    kinds = np.isin(nodes.op, [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
+    sends = np.flatnonzero(nodes.op == OPERATIONS.code("send"))
+    freeing: list[int] = []
+    freed: list[int] = []
+    for channel in range(len(graph.channels)):
+        sent = sends[nodes.channel[sends] == channel][slots:]
+        received = np.flatnonzero(kinds & (nodes.channel == channel))[: len(sent)]
+        freeing += received.tolist()
+        freed += sent[: len(received)].tolist()
+    a, b = np.array(freeing, dtype=np.int64), np.array(freed, dtype=np.int64)
+    yield from pairs(
+        schedule,
+        "policy",
+        a,
+        b,
+        schedule.end_ps[a],
+        begins[b],
+        "the issue of {b} begins at {at} ps, before {a} frees its slot at {limit} ps",
+    )
