@@ -1,29 +1,92 @@
-"""kernscope: see what a tile kernel will do on an accelerator, before any device exists."""
+"""kernscope: see what a tile kernel will do on an accelerator, before any device exists.
+
+Trace a kernel once, then schedule, lint, execute and draw its graph::
+
+    import kernscope as ks
+
+    graph = ks.trace(kernel.launch("2k"))
+    print(ks.lint(graph))
+    print(ks.schedule(graph, policy="list").makespan_ps)
+"""
 
 from __future__ import annotations
 
-from .api import trace
+import importlib
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from .api import check, compare, lint, liveness, run, schedule, trace
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
-from .ir.graph import Graph
+from .ir.graph import Edge, Graph, Node
+from .ir.target import Target
+from .ir.verify import verify
+from .linter import Diagnostic, LintReport, explain
+from .scheduler.ladder import Ladder
+from .scheduler.liveness import Liveness
+from .scheduler.machine import Machine, load_machine, machine_names
+from .scheduler.list_search import schedule_dag
+from .scheduler.schedule import Schedule
 from .tracer import tl
 from .tracer.handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle
 from .tracer.kernel import Kernel, Launch, hbm, kernel, launch
 
+if TYPE_CHECKING:  # loaded on first use, see __getattr__
+    from .pictures import Drawing, draw, report, to_networkx
+
+__version__ = metadata.version("kernscope")
+
+#: What needs a drawing library or networkx is loaded on first use (PEP 562), so that `import kernscope` stays quick.
+_LAZY = ("Drawing", "draw", "report", "to_networkx")
+
 __all__ = [
     *errors.__all__,
+    "Diagnostic",
+    "Drawing",
+    "Edge",
     "Graph",
     "HbmRegion",
     "HbmTensor",
     "Kernel",
+    "Ladder",
     "Launch",
+    "LintReport",
+    "Liveness",
+    "Machine",
+    "Node",
     "Pointer",
     "RecvFuture",
     "Ref",
+    "Schedule",
+    "Target",
     "TensorHandle",
+    "check",
+    "compare",
+    "draw",
+    "explain",
     "hbm",
     "kernel",
     "launch",
+    "lint",
+    "liveness",
+    "load_machine",
+    "machine_names",
+    "report",
+    "run",
+    "schedule",
+    "schedule_dag",
     "tl",
+    "to_networkx",
     "trace",
+    "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(".pictures", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

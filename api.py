@@ -1,18 +1,33 @@
-"""The public functions: each composes the stages, kernel -> tracer -> ir -> scheduler -> backends, and holds no logic of
-its own."""
+"""The public functions: each puts the stages together, kernel -> tracer -> ir -> scheduler -> backends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from .backends.execute import execute
+from .backends.execute_compare import Comparison, compare_with_reference
+from .ir.errors import InputError
 from .ir.graph import Graph
-from .scheduler.machine import DEFAULT_MACHINE, load_machine
+from .linter import LintReport, lint_graph
+from .scheduler.check import check
+from .scheduler.ladder import Ladder
+from .scheduler.ladder import compare as compare_policies
+from .scheduler.liveness import liveness
+from .scheduler.machine import DEFAULT_MACHINE, Machine, load_machine, machine_names
+from .scheduler.policies import POLICIES
+from .scheduler.schedule import Schedule
+from .scheduler.schedule import schedule as schedule_graph
 from .tracer.kernel import Kernel, Launch
 from .tracer.recorder import DEFAULT_MAX_NODES
 from .tracer.trace import record_kernel
 
-__all__ = ["trace"]
+__all__ = ["check", "compare", "lint", "liveness", "run", "schedule", "trace"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def trace(
@@ -27,29 +42,45 @@ def trace(
 ) -> Graph:
     """Run a kernel once per rank in trace mode and return its graph.
 
-    ``kernel`` is a function, a ``@ks.kernel`` with its arguments, or a launch (whose arguments can be overridden by
-    keyword). ``ranks`` and ``machine`` (a preset's name, a TOML file's path or a ``Machine``): None means the launch's,
-    else 1 and the default machine. ``strict`` raises ``UseAfterScopeError`` at the first use of a handle after its
-    scope. ``on_overflow="record"`` goes on past the scratch budget. Raises what ``tl`` raises at the kernel's lines,
-    ``ArgumentError`` for arguments that do not fit, ``NodeLimitError`` past ``max_nodes`` nodes.
+    ``kernel`` is a function or a ``@ks.kernel`` with its arguments, or a launch (whose arguments keywords override).
+    ``ranks`` and ``machine`` (a preset's name, a TOML file's path or a ``Machine``): None means the launch's, else 1 and
+    the default machine. ``strict`` raises ``UseAfterScopeError`` at the first use of a handle after its scope.
+    ``on_overflow="record"`` goes on past the scratch budget.
+
+    Raises what ``tl`` raises at the kernel's lines, ``ArgumentError`` for arguments that do not fit, ``NodeLimitError``
+    past ``max_nodes`` nodes, and whatever the kernel itself raises.
     """
-    return _trace(kernel, args, kwargs, ranks, machine, strict, on_overflow, "raise", max_nodes)
+    return _trace(
+        kernel,
+        args,
+        kwargs,
+        ranks=ranks,
+        machine=machine,
+        strict=strict,
+        on_overflow=on_overflow,
+        max_nodes=max_nodes,
+    )
+
+
+def trace_for(launch: Launch, machine: Machine, *, record: bool = False) -> Graph:
+    """Trace a launch for a machine; ``record`` notes overflow and accesses out of bounds rather than raising."""
+    faults = "record" if record else "raise"
+    return _trace(launch, (), {}, machine=machine, on_overflow=faults, on_bounds=faults)
 
 
 def _trace(
     kernel: Any,
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    ranks: int | None,
-    machine: Any,
-    strict: bool,
-    on_overflow: str,
-    on_bounds: str,
-    max_nodes: int,
+    kwargs: Mapping[str, Any],
+    *,
+    ranks: int | None = None,
+    machine: Any = None,
+    **options: Any,
 ) -> Graph:
     if isinstance(kernel, Launch):
         launch = kernel
-        kwargs = {**launch.arguments, **kwargs} if not args else kwargs
+        # Positional arguments stand for all of the launch's; keywords override single ones.
+        kwargs = kwargs if args else {**launch.arguments, **kwargs}
         kernel = launch.kernel
         ranks = launch.ranks if ranks is None else ranks
         machine = launch.machine if machine is None else machine
@@ -61,8 +92,100 @@ def _trace(
         target=described.target,
         machine=described.name,
         ranks=1 if ranks is None else ranks,
-        strict=strict,
-        on_overflow=on_overflow,
-        on_bounds=on_bounds,
-        max_nodes=max_nodes,
+        **options,
     )
+
+
+def schedule(graph: Graph, policy: str = "list", machine: Any = None, effort: str = "normal") -> Schedule:
+    """Schedule a graph under a policy: ``"blocking"``, ``"lazy"``, ``"queued"`` or ``"list"``.
+
+    ``machine``: a name, a TOML file's path or a ``Machine``; None means the one the graph was traced for. ``effort``
+    (``"fast"``, ``"normal"``, ``"high"``) bounds the search of ``list``. Raises ``DeadlockError`` where ranks wait for
+    each other in a cycle, ``TargetMismatchError`` for a machine of another target, ``PolicyError`` for unknown names.
+    """
+    return schedule_graph(graph, machine, policy, effort)
+
+
+def compare(
+    graph: Graph, policies: Sequence[str] = POLICIES, machine: Any = None, effort: str = "normal"
+) -> Ladder:
+    """Schedule a graph under several policies: one row each, with the lower bounds; a deadlock is a row, too."""
+    return compare_policies(graph, machine, policies, effort)
+
+
+def lint(
+    subject: Graph | Kernel | Launch | Callable[..., Any],
+    *args: Any,
+    ranks: int | None = None,
+    machine: Any = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    **kwargs: Any,
+) -> LintReport:
+    """Lint a graph, or a kernel or launch (traced with overflow and accesses out of bounds recorded).
+
+    ``select`` and ``ignore`` take codes or their beginnings (``"KS201"``, ``"KS2"``); ``options`` are values by rule:
+    ``{"KS102": {"percent": 80}}``. Raises ``RuleError`` for an unknown rule, and what tracing raises.
+    """
+    if isinstance(subject, Graph):
+        graph, title = subject, subject.kernel
+        described = load_machine(machine) if machine is not None else _preset_of(graph)
+    else:
+        graph = _trace(
+            subject, args, kwargs, ranks=ranks, machine=machine, on_overflow="record", on_bounds="record"
+        )
+        wanted = subject.machine if machine is None and isinstance(subject, Launch) else machine
+        described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
+        title = f"{graph.kernel}:{subject.name}" if isinstance(subject, Launch) and subject.name else graph.kernel
+    return lint_graph(graph, machine=described, select=select, ignore=ignore, options=options, title=title)
+
+
+def _preset_of(graph: Graph) -> Machine | None:
+    return load_machine(graph.machine) if graph.machine in machine_names() else None
+
+
+def run(
+    graph: Graph,
+    inputs: Mapping[str, Array] | None = None,
+    order: str | Schedule | Sequence[int] = "program",
+    poison: bool = False,
+) -> dict[str, Array]:
+    """Execute a graph on numbers; every stored tensor by name, in its own shape and dtype.
+
+    ``inputs`` are arrays by tensor name (default: those the kernel was traced with; never changed). ``order`` is
+    ``"program"``, a schedule, or the ids of all nodes. ``poison`` fills rewound scratch with NaN. Raises ``InputError``
+    for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, ``ExecutionError`` for a graph with
+    recorded faults.
+    """
+    return execute(graph, inputs, order, poison).outputs
+
+
+def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Comparison]:
+    """A launch's outputs beside what its reference function computes from the same inputs; empty without a reference.
+
+    The reference is called with the arguments that its signature names: HBM tensors as arrays, the others as the launch
+    sets them. Raises ``InputError`` where it names one that does not exist, or returns no mapping.
+    """
+    if launch.reference is None:
+        return []
+    bound = launch.kernel.bind((), launch.arguments)
+    parameters = inspect.signature(launch.reference).parameters
+    given: dict[str, Any] = {}
+    for name, parameter in parameters.items():
+        if name in inputs:
+            given[name] = inputs[name]
+        elif name in bound.arguments:
+            given[name] = bound.arguments[name]
+        elif parameter.default is parameter.empty:
+            raise InputError(
+                f"the reference of {launch.kernel.name} takes {name!r}, which is no argument of the kernel",
+                help=f"it can take: {', '.join(bound.arguments)}",
+            )
+    expected = launch.reference(**given)
+    if not isinstance(expected, Mapping):
+        raise InputError(
+            f"the reference of {launch.kernel.name} returned {type(expected).__name__}",
+            help='return the expected outputs by name: {"o": array}',
+        )
+    return compare_with_reference(outputs, expected, launch.tolerance)

@@ -21,8 +21,6 @@ __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
 #: Keywords that belong to tracing and launching, so that no kernel can have a parameter of that name.
 RESERVED = ("ranks", "machine", "reference", "tolerance", "strict", "on_overflow", "max_nodes")
 
-Tolerance = float | tuple[float, float] | None
-
 
 @attrs.frozen
 class HbmSpec:
@@ -49,7 +47,7 @@ class Launch:
     """A kernel with arguments: everything the command line and the linter need.
 
     ``ranks`` and ``machine`` are what it is traced with; ``reference`` computes the expected outputs from the arguments
-    it names; ``tolerance`` is relative, or ``(relative, absolute)``; None leaves it to the dtype.
+    it names; ``tolerance`` is absolute below magnitude 1 and relative above; None leaves it to each output's dtype.
     """
 
     kernel: Kernel
@@ -58,7 +56,7 @@ class Launch:
     ranks: int = 1
     machine: Any = "ahbm-pe"
     reference: Callable[..., Mapping[str, Any]] | None = None
-    tolerance: Tolerance = None
+    tolerance: float | None = None
 
     def __repr__(self) -> str:
         return f"<launch {self.kernel.name}:{self.name} ranks={self.ranks}>"
@@ -141,7 +139,7 @@ def launch(
     ranks: int = 1,
     machine: Any = "ahbm-pe",
     reference: Callable[..., Mapping[str, Any]] | None = None,
-    tolerance: Tolerance = None,
+    tolerance: float | None = None,
     **arguments: Any,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Name a configuration of a kernel's arguments (a decorator above ``@kernel``). Stackable; the first one written is

@@ -1,0 +1,7 @@
+"""The command line: ``kernscope COMMAND TARGET [options]``."""
+
+from __future__ import annotations
+
+from .app import main
+
+__all__ = ["main"]

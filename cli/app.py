@@ -1,0 +1,78 @@
+"""The command line's frame: the group of commands, and how errors and exit codes leave the program."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import click
+
+from ..ir.errors import DeadlockError, KernscopeError
+from .explain import explain, machine
+from .lint import lint
+from .pictures import draw, report
+from .run import run
+from .schedule import schedule
+from .trace import trace
+
+__all__ = ["main"]
+
+_EPILOG = """\b
+Examples:
+  kernscope report kernels/flash_attention.py
+  kernscope lint kernels/ --output-format concise
+  kernscope schedule kernels/matmul.py::matmul --launch small --set gemm.rows=128
+  kernscope run my_kernel.py --arg tile=64 --order list --poison
+
+TARGET is path/file.py, path/file.py::kernel or package.module:kernel.
+
+Exit status: 0 all is well; 1 findings at error level, a mismatch with the reference, or a deadlock under the policy
+asked for; 2 the tool could not do its work.
+"""
+
+
+@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(metadata.version("kernscope"), prog_name="kernscope")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def app(context: click.Context, debug: bool) -> None:
+    """See what a tile kernel will do on an accelerator: trace it once, then schedule, lint, execute and draw it."""
+    context.ensure_object(dict)["debug"] = debug
+    # click knows terminals but not the NO_COLOR and FORCE_COLOR conventions.
+    if os.environ.get("NO_COLOR"):
+        context.color = False
+    elif os.environ.get("FORCE_COLOR"):
+        context.color = True
+
+
+for _command in (trace, lint, schedule, run, draw, report, explain, machine):
+    app.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; its exit status. Errors are printed, never raised (with ``--debug`` their traceback too)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result: Any = app.main(args=given, prog_name="kernscope", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("aborted", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing is wrong, and Python must not complain at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KernscopeError as error:
+        if "--debug" in given:
+            traceback.print_exc()
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+        return 1 if isinstance(error, DeadlockError) else 2

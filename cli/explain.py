@@ -1,0 +1,36 @@
+"""``kernscope explain`` and ``kernscope machine``: documentation of rules, descriptions of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from ..linter import RULES
+from ..linter import explain as explain_rule
+from ..scheduler.machine import machine_names
+from .options import described_machine
+from .words import table
+
+__all__ = ["explain", "machine"]
+
+
+@click.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Print the documentation of the rule CODE (such as KS201); without one, list the rules."""
+    if code is None:
+        click.echo(table([(rule.code, rule.name, str(rule.severity)) for rule in RULES.values()]))
+        return
+    click.echo(explain_rule(code))
+
+
+@click.command()
+@click.argument("name", metavar="[NAME|FILE]", required=False)
+@click.option("--set", "overrides", metavar="FIELD=VALUE", multiple=True, help="Override a field. Repeatable.")
+def machine(name: str | None, overrides: Sequence[str]) -> None:
+    """Show a machine, or validate a machine file; without one, list the machines that come with kernscope."""
+    if name is None and not overrides:
+        click.echo("\n".join(machine_names()))
+        return
+    click.echo(described_machine(name, overrides).to_toml(), nl=False)

@@ -1,0 +1,99 @@
+"""Options that several commands share, and how they become a launch, a machine and a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+import click
+
+from .. import api
+from ..ir.errors import KernelRaisedError, KernscopeError, OptionError
+from ..ir.graph import Graph
+from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
+from ..tracer.kernel import Launch
+from .targets import author_frames, resolve_launch
+
+__all__ = ["Job", "machine_options", "make_job", "target_options", "trace_launch"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def machine_options(function: F) -> F:
+    """``--machine`` and ``--set``."""
+    function = click.option(
+        "--set",
+        "overrides",
+        metavar="FIELD=VALUE",
+        multiple=True,
+        help="Override a field of the machine, such as gemm.rows=128. Repeatable.",
+    )(function)
+    return click.option("--machine", metavar="NAME|FILE", help="A machine's name, or a TOML file.")(function)
+
+
+def target_options(function: F) -> F:
+    """``TARGET``, ``--launch``, ``--arg``, ``--ranks``, and the machine's options."""
+    function = machine_options(function)
+    function = click.option("--ranks", type=click.IntRange(min=1), help="How many ranks to trace.")(function)
+    function = click.option(
+        "--arg",
+        "arguments",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A kernel argument: a Python literal, or a tensor such as q=f16[128,128]. Repeatable.",
+    )(function)
+    function = click.option("--launch", metavar="NAME", help="The launch to use; default: the kernel's first.")(function)
+    return click.argument("target")(function)
+
+
+@attrs.frozen
+class Job:
+    """What a command works on: a launch, and the machine it is traced and scheduled for."""
+
+    launch: Launch
+    machine: Machine
+
+    def trace(self, *, record: bool = False) -> Graph:
+        """Trace the launch; ``record`` notes overflow and accesses out of bounds rather than raising."""
+        return trace_launch(self.launch, self.machine, record=record)
+
+
+def make_job(
+    target: str,
+    launch: str | None,
+    arguments: Sequence[str],
+    ranks: int | None,
+    machine: str | None,
+    overrides: Sequence[str],
+) -> Job:
+    """The job that the shared options describe."""
+    found = resolve_launch(target, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
+    return Job(found, described_machine(found.machine, overrides))
+
+
+def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:
+    """A machine with ``--set`` overrides."""
+    values: dict[str, str] = {}
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        if not equals:
+            raise OptionError(f"--set {text!r}", help="write field=value, such as gemm.rows=128")
+        values[path.strip()] = value.strip()
+    return load_machine(DEFAULT_MACHINE if machine is None else machine).override(values)
+
+
+def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> Graph:
+    """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` with the author's
+    frames."""
+    try:
+        return api.trace_for(launch, machine, record=record)
+    except (KernscopeError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # whatever a kernel may raise, SystemExit too
+        lines = [f"kernel {launch.kernel.name} raised {type(error).__name__}: {error}"]
+        for frame in author_frames(error.__traceback__):
+            lines += [f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}', f"    {frame.line or ''}"]
+        raise KernelRaisedError(
+            "\n".join(lines), help="the error is the kernel's own; --debug shows all frames"
+        ) from error

@@ -1,0 +1,106 @@
+"""``kernscope draw`` and ``kernscope report``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from .. import api, pictures
+from ..backends.output import check_folder
+from ..backends.report_data import ReportData
+from ..backends.report_page import write_report
+from ..scheduler.policies import POLICIES
+from ..scheduler.units import format_ps
+from .options import make_job, target_options
+from .schedule import chain_lines
+from .words import percent, plural, size, table
+
+__all__ = ["draw", "report"]
+
+
+@click.command()
+@target_options
+@click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot; default: <kernel>.svg.")
+@click.option("--policy", type=click.Choice(POLICIES), help="Mark this policy's critical chain.")
+def draw(output: str | None, policy: str | None, **options: Any) -> None:
+    """Draw the graph of TARGET: scopes as frames, engines as colours, reasons of edges as line styles."""
+    job = make_job(**options)
+    path = output or f"{_file_name(job.launch.kernel.name)}.svg"
+    check_folder(path)
+    graph = job.trace(record=True)
+    schedule = api.schedule(graph, policy, job.machine) if policy else None
+    click.echo(str(pictures.draw(graph, path, schedule=schedule)))
+
+
+@click.command()
+@target_options
+@click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
+@click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
+@click.pass_context
+def report(context: click.Context, output: str | None, no_run: bool, **options: Any) -> None:
+    """The main job: print a summary of TARGET and write it, with pictures, as one HTML page.
+
+    Exit status 1: findings at error level, or a mismatch with the reference.
+    """
+    job = make_job(**options)
+    path = output or f"{_file_name(job.launch.kernel.name)}.html"
+    check_folder(path)
+    graph = job.trace(record=True)
+    data = pictures.gather(graph, job.machine, launch=job.launch, numbers=not no_run)
+    click.echo("\n".join(_summary(data)))
+    for note in write_report(path, data):
+        click.echo(f"note: {note}")
+    click.echo(f"wrote {path}")
+    if not data.lint.ok or any(not row.ok for row in data.numbers):
+        context.exit(1)
+
+
+def _file_name(kernel: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_.-]", "_", kernel) or "kernel"
+
+
+def _summary(data: ReportData) -> Iterator[str]:
+    graph, live = data.graph, data.liveness
+    yield f"{data.title} on {data.machine}, {plural(graph.ranks, 'rank')}"
+    yield ""
+    operations = ", ".join(f"{count:,} {name}" for name, count in list(graph.summary().items())[:6])
+    more = len(graph.summary()) - 6
+    yield f"graph     {plural(len(graph), 'node')}, {plural(len(graph.edges), 'edge')}: {operations}" + (
+        f", and {more} more operations" if more > 0 else ""
+    )
+    budget = graph.target.scratch_bytes
+    yield f"scratch   peak {size(live.peak_bytes)}, {percent(live.peak_bytes, budget)} of {size(budget)} a rank"
+    yield f"findings  {data.lint.summary.partition(': ')[2]}"
+    for diagnostic in data.lint:
+        place = f"{diagnostic.location.short}: " if diagnostic.location else ""
+        yield f"          {place}{diagnostic.code} {diagnostic.severity}: {diagnostic.message.splitlines()[0]}"
+    yield f"numbers   {data.numbers_note}"
+    for row in data.numbers:
+        verdict = "agrees with" if row.ok else "DIFFERS from"
+        yield f"          {row.tensor} {verdict} the reference: largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"
+    yield ""
+    rows = [("policy", "makespan", "of the bound")]
+    for result in data.policies:
+        if result.schedule is None:
+            rows.append((result.policy, "deadlock", "-"))
+        else:
+            rows.append(
+                (result.policy, format_ps(result.schedule.makespan_ps), f"x {result.schedule.makespan_ps / data.bound_ps:.3f}")
+                if data.bound_ps
+                else (result.policy, format_ps(result.schedule.makespan_ps), "-")
+            )
+    if data.bounds_ps:
+        best = max(data.bounds_ps, key=lambda name: data.bounds_ps[name])
+        rows.append(("bound", format_ps(data.bound_ps), best))
+    yield table(rows, right=(1,))
+    deadlocks = [result.deadlock for result in data.policies if result.deadlock]
+    if deadlocks:
+        yield ""
+        yield deadlocks[0]
+    if data.best is not None:
+        yield ""
+        yield from chain_lines(data.best)
+    yield ""

@@ -1,0 +1,118 @@
+"""``kernscope run``: the kernel on numbers, beside its reference."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import api
+from ..backends.execute import execute
+from ..backends.execute_compare import Comparison
+from ..backends.execute_inputs import random_inputs
+from ..ir.errors import InputError, OutputError
+from ..scheduler.policies import POLICIES
+from .options import make_job, target_options
+from .words import plural, table
+
+__all__ = ["comparison_lines", "run"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@click.command()
+@target_options
+@click.option("--inputs", "inputs_file", metavar="FILE", help="Inputs by tensor name, an .npz file; default: random ones.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
+@click.option(
+    "--order", type=click.Choice(("program", *POLICIES)), default="program", show_default=True, help="Program or a schedule's."
+)
+@click.option("--poison", is_flag=True, help="Fill rewound scratch with NaN; in program order, report stale accesses.")
+@click.option("-o", "--output", metavar="FILE", help="Write the outputs to an .npz file.")
+@click.pass_context
+def run(
+    context: click.Context,
+    inputs_file: str | None,
+    seed: int,
+    order: str,
+    poison: bool,
+    output: str | None,
+    **options: Any,
+) -> None:
+    """Execute TARGET on numbers and compare with the launch's reference, if it has one.
+
+    Exit status 1: a mismatch with the reference, or stale accesses caught by --poison.
+    """
+    job = make_job(**options)
+    graph = job.trace()
+    inputs = {**random_inputs(graph, seed), **graph.defaults, **(_read(inputs_file) if inputs_file else {})}
+    chosen = order if order == "program" else api.schedule(graph, order, job.machine)
+    done = execute(graph, inputs, chosen, poison)
+    click.echo(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
+    click.echo(table([(name, _shape(a), _range(a)) for name, a in done.outputs.items()]))
+    comparisons = api.compare_with_launch(job.launch, inputs, done.outputs)
+    click.echo("\n".join(comparison_lines(comparisons)))
+    if output:
+        _write(output, done.outputs)
+        click.echo(f"wrote {output}", err=True)
+    caught = {
+        "stale read": done.stale_reads, "stale write": done.stale_writes, "read of unwritten bytes": done.unwritten_reads
+    }
+    for what, nodes in caught.items():
+        if nodes:
+            click.echo(f"{plural(len(nodes), what)}:\n" + table([(str(graph[n]),) for n in nodes[:10]]))
+            if len(nodes) > 10:
+                click.echo(f"  and {len(nodes) - 10:,} more; `kernscope lint` explains them")
+    if any(not c.ok for c in comparisons) or any(caught.values()):
+        context.exit(1)
+
+
+def comparison_lines(comparisons: Sequence[Comparison]) -> list[str]:
+    """The outputs beside the reference, a line each."""
+    if not comparisons:
+        return ["  no reference to compare with"]
+    rows = [
+        (
+            c.tensor,
+            "agrees" if c.ok else "DIFFERS",
+            f"largest error {c.max_abs_error:.3g} absolute, {c.max_rel_error:.3g} relative; tolerance {c.tolerance:g}",
+        )
+        for c in comparisons
+    ]
+    return [table(rows)]
+
+
+def _shape(array: Array) -> str:
+    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
+
+
+def _range(array: Array) -> str:
+    finite = array[np.isfinite(array.astype(np.float64))].astype(np.float64)
+    text = f"{finite.min():.4g} to {finite.max():.4g}" if finite.size else "no finite value"
+    lost = array.size - finite.size
+    return text + (f", {plural(lost, 'value')} not finite" if lost else "")
+
+
+def _read(path: str) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise InputError(f"no file {path!r}", help="write one with np.savez(path, q=..., k=...)") from None
+    except (OSError, ValueError, EOFError, AttributeError, TypeError) as error:
+        raise InputError(f"{path!r} is no .npz file: {error}", help="write one with np.savez(path, q=..., k=...)") from None
+
+
+def _write(path: str, outputs: Mapping[str, Array]) -> None:
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise OutputError(f"no folder {os.path.dirname(path)!r}", help="make it first")
+    # numpy's format has no bf16 and f8: it would lose the dtype's name. f32 holds their values exactly.
+    ready = {n: a if a.dtype.kind in "fiub" and a.dtype.isbuiltin else a.astype(np.float32) for n, a in outputs.items()}
+    try:
+        np.savez(path, **ready)  # type: ignore[arg-type]  # numpy's stub takes the keywords for its own options
+    except OSError as error:
+        raise OutputError(f"cannot write {path!r}: {error.strerror}", help="choose another place with -o") from None
+

@@ -1,0 +1,41 @@
+"""How the command line writes numbers and tables: sizes, shares, aligned columns; plain text, never wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["percent", "plural", "size", "table"]
+
+
+def size(nbytes: int) -> str:
+    """A number of bytes, exact, with its binary unit beside it from 1 KiB on."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= scale:
+            return f"{nbytes:,} B ({nbytes / scale:,.1f} {unit})"
+    return f"{nbytes:,} B"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share of a whole."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 node``, ``2 nodes``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> str:
+    """Rows as aligned columns; those in ``right`` stand flush right."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        indent
+        + "  ".join(
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""The public functions that draw. Apart from :mod:`kernscope.api`, so that importing kernscope loads no drawing library."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from . import api
+from .backends.drawing import Drawing, draw
+from .backends.execute import execute
+from .backends.execute_inputs import random_inputs
+from .backends.networkx_view import to_networkx
+from .backends.report_data import NumbersRow, PolicyResult, ReportData
+from .backends.report_page import write_report
+from .ir.errors import KernscopeError
+from .ir.graph import Graph
+from .linter import lint_graph
+from .scheduler.liveness import liveness
+from .scheduler.machine import Machine
+from .scheduler.schedule import machine_of
+from .tracer.kernel import Launch
+
+__all__ = ["Drawing", "draw", "gather", "report", "to_networkx"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def report(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    launch: Launch | None = None,
+    machine: Any = None,
+    effort: str = "normal",
+    inputs: Mapping[str, Array] | None = None,
+) -> ReportData:
+    """Write one self-contained HTML page: summary, findings, the ladder of policies, numbers, pictures.
+
+    With a ``launch`` that has a reference the kernel is executed (on ``inputs``, else those it was traced with, else
+    random ones) and compared. Returns what the page shows. Raises ``OutputError`` where it cannot be written.
+    """
+    data = gather(graph, machine_of(graph, machine), launch=launch, effort=effort, inputs=inputs)
+    write_report(path, data)
+    return data
+
+
+def gather(
+    graph: Graph,
+    machine: Machine,
+    *,
+    launch: Launch | None = None,
+    effort: str = "normal",
+    inputs: Mapping[str, Array] | None = None,
+    numbers: bool = True,
+) -> ReportData:
+    """Everything a report shows: schedules under every policy, bounds, liveness, findings, and (``numbers``) the
+    outputs beside the launch's reference."""
+    ladder = api.compare(graph, machine=machine, effort=effort)
+    title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
+    rows, note = _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request")
+    source, line = _source(launch.kernel.function) if launch is not None else ("", 1)
+    return ReportData(
+        title=title,
+        graph=graph,
+        machine=machine.name,
+        policies=tuple(
+            PolicyResult(row.policy, row.schedule, "" if row.deadlock is None else str(row.deadlock))
+            for row in ladder.rows
+        ),
+        bounds_ps={} if ladder.bounds is None else ladder.bounds.each,
+        liveness=liveness(graph),
+        lint=lint_graph(graph, machine=machine, title=title),
+        numbers=rows,
+        numbers_note=note,
+        source=source,
+        source_line=line,
+        version=metadata.version("kernscope"),
+    )
+
+
+def _numbers(
+    graph: Graph, launch: Launch | None, inputs: Mapping[str, Array] | None
+) -> tuple[tuple[NumbersRow, ...], str]:
+    if launch is None:
+        return (), "not executed: a graph alone has no reference; give its launch"
+    if launch.reference is None:
+        return (), f"not executed: launch {launch.name!r} has no reference function"
+    ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
+    try:
+        outputs = execute(graph, ready).outputs
+    except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
+        return (), f"not executed: {error.message}"
+    rows = tuple(
+        NumbersRow(c.tensor, c.max_abs_error, c.tolerance, c.ok)
+        for c in api.compare_with_launch(launch, ready, outputs)
+    )
+    how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
+    return rows, f"executed by numpy in program order on {how}"
+
+
+def _source(function: Callable[..., Any]) -> tuple[str, int]:
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return "", 1
+    return "".join(lines), first
