@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import os
 import sys
@@ -131,6 +132,7 @@ def _location(frame: FrameType) -> Location:
     )
 
 
+@functools.lru_cache(maxsize=64)  # parsing a file takes longer than tracing a small kernel
 def _assignments(source: str) -> dict[_Position, str | None]:
     """For each expression that is assigned as a whole: the target's name; for each that is returned: None."""
     try:
