@@ -32,12 +32,18 @@ from .tracer.handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, Tens
 from .tracer.kernel import Kernel, Launch, hbm, kernel, launch
 
 if TYPE_CHECKING:  # loaded on first use, see __getattr__
-    from .pictures import Drawing, draw, report, to_networkx
+    from .backends.networkx_view import to_networkx
+    from .pictures import Drawing, draw, report
 
 __version__ = metadata.version("kernscope")
 
 #: What needs a drawing library or networkx is loaded on first use (PEP 562), so that `import kernscope` stays quick.
-_LAZY = ("Drawing", "draw", "report", "to_networkx")
+_LAZY = {
+    "Drawing": ".pictures",
+    "draw": ".pictures",
+    "report": ".pictures",
+    "to_networkx": ".backends.networkx_view",
+}
 
 __all__ = [
     *errors.__all__,
@@ -84,7 +90,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(importlib.import_module(".pictures", __name__), name)
+        return getattr(importlib.import_module(_LAZY[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,7 +14,6 @@ from . import api
 from .backends.drawing import Drawing, draw
 from .backends.execute import execute
 from .backends.execute_inputs import random_inputs
-from .backends.networkx_view import to_networkx
 from .backends.report_data import NumbersRow, PolicyResult, ReportData
 from .backends.report_page import write_report
 from .ir.errors import KernscopeError
@@ -25,7 +24,7 @@ from .scheduler.machine import Machine
 from .scheduler.schedule import machine_of
 from .tracer.kernel import Launch
 
-__all__ = ["Drawing", "draw", "gather", "report", "to_networkx"]
+__all__ = ["Drawing", "draw", "gather", "report"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
