@@ -13,6 +13,8 @@ from ..ir.location import Location
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
+from .lazy import LazyRun, run_lazy
+from .messages import MessageFault, message_faults
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
 
@@ -52,6 +54,16 @@ class LintContext:
     def liveness(self) -> Liveness:
         """The graph's liveness."""
         return liveness(self.graph)
+
+    @cached_property
+    def message_faults(self) -> list[MessageFault]:
+        """Messages without a partner, or with one that expects another tile."""
+        return message_faults(self.graph)
+
+    @cached_property
+    def lazy(self) -> LazyRun | None:
+        """The graph under the ``lazy`` policy; None for one without messages. Raises what ``run_lazy`` raises."""
+        return run_lazy(self.graph, self.machine) if len(self.graph.channels) else None
 
     def places(self, *entries: tuple[str, int]) -> tuple[Place, ...]:
         """Places of ``(role, stack row)`` pairs; those whose line is not known are left out."""

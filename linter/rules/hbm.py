@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...ir.tables import BoundsFault
+from ...ir.graph import Access, Graph
+from ...ir.regions import box_of_view
+from ...ir.tables import BoundsFault, Mode
 from ...ir.text import quote
+from ..races import find_races
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]
@@ -70,6 +73,52 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
     return "for a ragged edge write `tl.load(region, pad=0.0)`; else run the loop one tile less"
 
 
+# --- KS502 ------------------------------------------------------------------------------------------------------------
+
+
+def _race(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    graph = context.graph
+    for race in find_races(graph):
+        name = quote(graph.names[graph.storages.name[race.storage]])
+        roles = [
+            (_access_role(context, node, race.storage), context.stack_of(node)) for node in (race.first, race.second)
+        ]
+        ranks = sorted({int(rank) for rank in graph.nodes.rank[list(race.nodes)]})
+        yield Finding(
+            message=f"ranks {_listed(ranks)} touch the same bytes of `{name}`, one writes, and nothing orders them"
+            + (f" ({len(race.nodes):,} accesses)" if len(race.nodes) > 2 else ""),
+            places=context.places(*roles),
+            nodes=race.nodes,
+            help=f"give each rank a part of `{name}` of its own (slice by tl.program_id(0)), or send the data to the "
+            "rank that needs it; a message orders an access of HBM only where it depends on it through scratch",
+        )
+
+
+def _access_role(context: LintContext, node: int, storage: int) -> str:
+    graph = context.graph
+    accesses = [a for a in graph[node].accesses if a.storage.row == storage]
+    verb = "writes" if any(a.mode is Mode.WRITE for a in accesses) else "reads"
+    return f"rank {graph[node].rank} {verb} {_part(graph, accesses[0])} here"
+
+
+def _part(graph: Graph, access: Access) -> str:
+    """An access of HBM for a reader: ``o[0:128, 64:128]``, or the elements that it spans."""
+    name, layout = quote(access.storage.name), access.storage.layout
+    extents = box_of_view(layout, access.layout)
+    if extents is None:
+        return f"elements {access.offset:,} to {access.offset + access.layout.span:,} of `{name}`"
+    corner, rest = [], access.offset
+    for stride in layout.strides:
+        at, rest = divmod(rest, stride) if stride else (0, rest)
+        corner.append(at)
+    return f"`{name}[{', '.join(f'{a}:{a + n}' for a, n in zip(corner, extents, strict=True))}]`"
+
+
+def _listed(ranks: list[int]) -> str:
+    shown = ", ".join(map(str, ranks[:-1])) if len(ranks) <= 4 else f"{ranks[0]}, {ranks[1]}, ..."
+    return f"{shown} and {ranks[-1]}"
+
+
 # --- declarations -----------------------------------------------------------------------------------------------------
 
 RULES = (
@@ -114,5 +163,45 @@ def double(x, o):
             tl.store(o[rows, :], tl.load(x[rows, :], pad=0.0) * 2.0)
 """,
         check=_out_of_bounds,
+    ),
+    Rule(
+        code="KS502",
+        name="hbm-race",
+        severity="error",
+        summary="two ranks touch the same HBM bytes, one writing, and no path of edges joins them either way",
+        what="""
+Compares, element by element, what the ranks load from and store to each HBM tensor. Where two ranks touch the same
+bytes and one of them writes, a path of edges must lead from one access to the other: through data in scratch, and
+messages. HBM itself makes nobody wait, and neither does the order of lines.
+""",
+        why="""
+Ranks run side by side. Whichever comes first decides what is read, or what stays in memory, and that can differ from
+run to run.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("two", ranks=2, x=ks.hbm((256, 64), "f32"), o=ks.hbm((256, 64), "f32"))
+@ks.kernel
+def double(x, o):
+    rank = tl.program_id(0)
+    h = tl.load(x[rank * 128 : (rank + 1) * 128, :])
+    tl.store(o[0:128, :], h * 2.0)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("two", ranks=2, x=ks.hbm((256, 64), "f32"), o=ks.hbm((256, 64), "f32"))
+@ks.kernel
+def double(x, o):
+    rank = tl.program_id(0)
+    h = tl.load(x[rank * 128 : (rank + 1) * 128, :])
+    tl.store(o[rank * 128 : (rank + 1) * 128, :], h * 2.0)
+""",
+        check=_race,
     ),
 )

@@ -1,0 +1,292 @@
+"""Races in HBM: accesses of two ranks to the same bytes, one of them a write, that nothing puts in an order."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from ..ir.graph import Graph
+from ..ir.ops import OPERATIONS
+from ..ir.regions import boxes, flat_range_boxes
+from ..ir.tables import AccessKind, IntArray, Mode, StorageKind
+from ..scheduler.dag import topological_order
+
+__all__ = ["Race", "find_races"]
+
+
+@attrs.frozen
+class Race:
+    """Two places that race on a tensor (``storage``): ``first`` and ``second`` are the earliest nodes that do, of
+    different ranks, ``first`` having the smaller id; ``nodes`` are all nodes at these two places that race there."""
+
+    storage: int
+    first: int
+    second: int
+    nodes: tuple[int, ...]
+
+
+@attrs.frozen(eq=False)
+class _Views:
+    """The different views through which ranks access shared tensors: those of one rank, mode, place in the source and
+    box are one row. ``row`` is one of its accesses; ``nodes[start[i]:start[i + 1]]`` are all nodes of view i."""
+
+    row: IntArray
+    storage: IntArray
+    rank: IntArray
+    write: IntArray
+    stack: IntArray
+    nodes: IntArray
+    start: IntArray
+
+    def nodes_of(self, view: int) -> IntArray:
+        """The nodes of a view, in ascending order."""
+        return self.nodes[self.start[view] : self.start[view + 1]]
+
+
+def find_races(graph: Graph) -> list[Race]:
+    """All races, those of the same two source lines on one tensor together, in order of their first nodes.
+
+    Two accesses are in order when a path of edges leads from one to the other; program order alone is none, and no edge
+    joins ranks through HBM. Exact: boxes are compared element by element.
+    """
+    views = _shared_views(graph)
+    if views is None:
+        return []
+    a, b = _overlapping(graph, views)
+    if not len(a):
+        return []
+    low, high = np.minimum(views.stack[a], views.stack[b]), np.maximum(views.stack[a], views.stack[b])
+    keys, which = np.unique(np.column_stack((views.storage[a], low, high)), axis=0, return_inverse=True)
+    by_group = np.argsort(which.reshape(-1), kind="stable")
+    groups = np.split(by_group, np.cumsum(np.bincount(which.reshape(-1)))[:-1])
+    order = _Reach(graph) if len(graph.channels) else None
+    races = [
+        race
+        for (storage, _, _), group in zip(keys.tolist(), groups, strict=True)
+        if (race := _race_of(views, storage, a[group], b[group], order)) is not None
+    ]
+    return sorted(races, key=lambda race: (race.first, race.second, race.storage))
+
+
+def _race_of(views: _Views, storage: int, a: IntArray, b: IntArray, order: _Reach | None) -> Race | None:
+    """The race of pairs of views that share elements; None where all their nodes are in order."""
+    if order is None:
+        involved = np.unique(np.concatenate((a, b)))
+        nodes = np.concatenate([views.nodes_of(view) for view in involved.tolist()])
+        ones, twos = views.nodes[views.start[a]], views.nodes[views.start[b]]
+    else:
+        loose: list[IntArray] = []
+        examples: list[tuple[int, int]] = []
+        for ours, theirs in zip(map(views.nodes_of, a.tolist()), map(views.nodes_of, b.tolist()), strict=True):
+            racing = order.unordered(ours, theirs)
+            if not len(racing[0]):
+                continue
+            loose += racing
+            # The first of ours races with some of theirs, not necessarily with the first.
+            examples.append((int(racing[0][0]), int(order.unordered(racing[0][:1], theirs)[1][0])))
+        if not examples:
+            return None
+        nodes = np.concatenate(loose)
+        ones, twos = np.array(examples).T
+    first = min(zip(np.minimum(ones, twos).tolist(), np.maximum(ones, twos).tolist(), strict=True))
+    return Race(storage, *first, nodes=tuple(np.unique(nodes).tolist()))
+
+
+# --- which accesses meet ----------------------------------------------------------------------------------------------
+
+
+def _shared_views(graph: Graph) -> _Views | None:
+    """The views of tensors that several ranks access and at least one writes; None where there are none."""
+    accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
+    hbm = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.HBM)
+    if graph.ranks < 2 or not len(hbm):
+        return None
+    storage = accesses.storage[hbm].astype(np.int64)
+    rank = nodes.rank[accesses.node[hbm]].astype(np.int64)
+    write = accesses.mode[hbm] == Mode.WRITE
+    low = np.full(len(storages), graph.ranks, dtype=np.int64)
+    high = np.full(len(storages), -1, dtype=np.int64)
+    written = np.zeros(len(storages), dtype=np.bool_)
+    np.minimum.at(low, storage, rank)
+    np.maximum.at(high, storage, rank)
+    written[storage[write]] = True
+    shared = ((low < high) & written)[storage]
+    if not shared.any():
+        return None
+    hbm, storage, rank, write = hbm[shared], storage[shared], rank[shared], write[shared]
+    node = accesses.node[hbm]
+    stack = nodes.stack[node]
+    key = np.column_stack((storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm])).astype(np.int64)
+    _, first, which = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    which = which.reshape(-1)
+    grouped = np.argsort(which, kind="stable")
+    return _Views(
+        row=hbm[first],
+        storage=storage[first],
+        rank=rank[first],
+        write=write[first],
+        stack=stack[first],
+        nodes=node[grouped].astype(np.int64),
+        start=np.append(0, np.cumsum(np.bincount(which))),
+    )
+
+
+def _overlapping(graph: Graph, views: _Views) -> tuple[IntArray, IntArray]:
+    """Pairs of views of different ranks that share an element, one of them writing; each pair once."""
+    lower, extents, _ = boxes(graph.accesses, graph.storages, graph.layouts)
+    lower, upper = lower[views.row], lower[views.row] + extents[views.row]
+    ranges = graph.accesses.kind[views.row] == AccessKind.RANGE
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for storage in np.unique(views.storage).tolist():
+        chosen = np.flatnonzero(views.storage == storage)
+        if not ranges[chosen].any():
+            if not _apart(views, chosen, lower, upper):
+                found.append(_sweep(views, chosen, lower[chosen], upper[chosen]))
+            continue
+        pairs = np.sort(_sweep(views, *_covering(graph, views, chosen, lower, upper, ranges)), axis=1)
+        pairs = np.unique(pairs, axis=0)
+        certain = ~ranges[pairs].any(axis=1)
+        shared = [c or _share_elements(graph, views, *p) for c, p in zip(certain.tolist(), pairs.tolist(), strict=True)]
+        found.append(pairs[np.array(shared, dtype=np.bool_)])
+    a, b = np.concatenate(found).T
+    return a, b
+
+
+def _apart(views: _Views, chosen: IntArray, lower: IntArray, upper: IntArray) -> bool:
+    """Whether each rank keeps to a part of the tensor of its own: then there is nothing to look for."""
+    ranks = np.unique(views.rank[chosen])
+    low = np.array([lower[chosen[views.rank[chosen] == rank]].min(axis=0) for rank in ranks])
+    high = np.array([upper[chosen[views.rank[chosen] == rank]].max(axis=0) for rank in ranks])
+    meets = np.all((low[:, None, :] < high[None, :, :]) & (low[None, :, :] < high[:, None, :]), axis=2)
+    return int(meets.sum()) == len(ranks)
+
+
+def _sweep(views: _Views, owner: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
+    """``(pairs, 2)``: owners whose boxes meet. Boxes are sorted along the dimension in which they differ most; each is
+    compared with those that begin before it ends."""
+    spread = [len(np.unique(lower[:, axis])) for axis in range(lower.shape[1])]
+    axis = int(np.argmax(spread))
+    order = np.argsort(lower[:, axis], kind="stable")
+    owner, lower, upper = owner[order], lower[order], upper[order]
+    rank, write = views.rank[owner], views.write[owner]
+    writes_before = np.append(0, np.cumsum(write))
+    stops = np.searchsorted(lower[:, axis], upper[:, axis])
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for i, stop in enumerate(stops.tolist()):
+        if stop <= i + 1 or (not write[i] and writes_before[stop] == writes_before[i + 1]):
+            continue
+        others = slice(i + 1, stop)
+        meets = np.all((lower[others] < upper[i]) & (upper[others] > lower[i]), axis=1)
+        meets &= (rank[others] != rank[i]) & (write[others] | write[i])
+        partners = owner[others][meets]
+        if len(partners):
+            found.append(np.column_stack((np.full(len(partners), owner[i]), partners)))
+    return np.concatenate(found)
+
+
+def _covering(
+    graph: Graph, views: _Views, chosen: IntArray, lower: IntArray, upper: IntArray, ranges: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The boxes of the views, those that are no box by the boxes of their covering range: ``(owner, lower, upper)``."""
+    accesses, width = graph.accesses, lower.shape[1]
+    plain = chosen[~ranges[chosen]]
+    owners, lows, highs = [plain], [lower[plain]], [upper[plain]]
+    for view in chosen[ranges[chosen]].tolist():
+        row = int(views.row[view])
+        shape = graph.layouts[graph.storages.layout[accesses.storage[row]]].shape
+        start = int(accesses.offset[row])
+        for corner, extent in flat_range_boxes(shape, start, start + graph.layouts[accesses.layout[row]].span):
+            pad = width - len(shape)
+            low = np.array((0,) * pad + corner, dtype=np.int64)
+            owners.append(np.array([view]))
+            lows.append(low[None, :])
+            highs.append((low + np.array((1,) * pad + extent))[None, :])
+    return np.concatenate(owners), np.concatenate(lows), np.concatenate(highs)
+
+
+def _share_elements(graph: Graph, views: _Views, a: int, b: int) -> bool:
+    return bool(np.intersect1d(_elements(graph, int(views.row[a])), _elements(graph, int(views.row[b]))).size)
+
+
+def _elements(graph: Graph, row: int) -> IntArray:
+    """The elements that an access shows, as numbers within its storage."""
+    layout = graph.layouts[graph.accesses.layout[row]]
+    elements = np.array([int(graph.accesses.offset[row])], dtype=np.int64)
+    for n, stride in zip(layout.shape, layout.strides, strict=True):
+        if stride:
+            elements = (elements[:, None] + np.arange(n) * stride).reshape(-1)
+    return elements
+
+
+# --- which nodes are in order -----------------------------------------------------------------------------------------
+
+
+class _Reach:
+    """Paths of edges between nodes of different ranks.
+
+    A path enters a rank through a receive (a message) or a send (a credit), and the sends and the receives of a channel
+    are each a chain of ``fifo`` edges. So by node and chain two numbers say all: the first place of the chain that the
+    node reaches, and the last place that reaches the node. u reaches v exactly where, for some chain on v's rank, the
+    first place that u reaches is not behind the last that reaches v. (Chain decomposition of reachability: Jagadish,
+    "A compression technique to materialize transitive closure", 1990.)
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        nodes, edges = graph.nodes, graph.edges
+        sends = nodes.op == OPERATIONS.code("send")
+        # Chain 2c are the sends of channel c, chain 2c + 1 its receives.
+        on_chain = np.flatnonzero(nodes.channel >= 0)
+        chain = nodes.channel[on_chain].astype(np.int64) * 2 + ~sends[on_chain]
+        count = 2 * len(graph.channels)
+        self._rank = nodes.rank
+        self._chain_rank = np.empty(count, dtype=np.int64)
+        self._chain_rank[0::2] = graph.channels.sender
+        self._chain_rank[1::2] = graph.channels.receiver
+        by_chain = np.argsort(chain, kind="stable")
+        place = np.empty(len(on_chain), dtype=np.int64)
+        starts = np.searchsorted(chain[by_chain], np.arange(count))
+        place[by_chain] = np.arange(len(on_chain)) - starts[chain[by_chain]]
+        n = len(nodes)
+        never = np.iinfo(np.int32).max
+        self._first = np.full((n, count), never, dtype=np.int32)
+        self._last = np.full((n, count), -1, dtype=np.int32)
+        self._first[on_chain, chain] = place
+        self._last[on_chain, chain] = place
+        order = topological_order(np.arange(n), edges.source, edges.target)
+        left = np.setdiff1d(np.arange(n), order)  # on a cycle of edges, or behind one
+        sweep = np.concatenate((order, left))
+        _spread(self._first, sweep[::-1], edges.target, edges.source, np.minimum, repeat=len(left) > 0)
+        _spread(self._last, sweep, edges.source, edges.target, np.maximum, repeat=len(left) > 0)
+
+    def unordered(self, ours: IntArray, theirs: IntArray) -> tuple[IntArray, IntArray]:
+        """Of nodes of one rank and nodes of another: those that some node of the other side is in no order with."""
+        forward, backward = self._reaches(ours, theirs), self._reaches(theirs, ours).T
+        loose: IntArray = np.logical_not(forward | backward)
+        return ours[np.any(loose, axis=1)], theirs[np.any(loose, axis=0)]
+
+    def _reaches(self, sources: IntArray, targets: IntArray) -> IntArray:
+        """``(len(sources), len(targets))``: whether a path leads there. All targets are of one rank."""
+        chains = np.flatnonzero(self._chain_rank == self._rank[targets[0]])
+        first, of_source = np.unique(self._first[np.ix_(sources, chains)], axis=0, return_inverse=True)
+        last, of_target = np.unique(self._last[np.ix_(targets, chains)], axis=0, return_inverse=True)
+        table: IntArray = np.any(first[:, None, :] <= last[None, :, :], axis=2)
+        reaches: IntArray = table[np.ix_(of_source.reshape(-1), of_target.reshape(-1))]
+        return reaches
+
+
+def _spread(
+    values: IntArray, sweep: IntArray, source: IntArray, target: IntArray, combine: np.ufunc, *, repeat: bool
+) -> None:
+    """Give every node the combined values of those that ``source`` holds where ``target`` is the node, in this order;
+    again until nothing changes where the order does not suffice."""
+    order = np.argsort(target, kind="stable")
+    sources = source[order]
+    starts = np.searchsorted(target[order], np.arange(len(values) + 1)).tolist()
+    while True:
+        before = values.copy() if repeat else None
+        for node in sweep.tolist():
+            first, stop = starts[node], starts[node + 1]
+            if first < stop:
+                combine(values[node], combine.reduce(values[sources[first:stop]], axis=0), out=values[node])
+        if before is None or np.array_equal(before, values):
+            return
