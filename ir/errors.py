@@ -231,4 +231,4 @@ def shown(value: object) -> str:
     if len(text) <= 100 and "\n" not in text:
         return text
     shape = getattr(value, "shape", None)
-    return f"a {type(value).__name__}" + (f" of shape {shape}" if isinstance(shape, tuple) else "")
+    return type(value).__name__ + (f" of shape {shape}" if isinstance(shape, tuple) else "")

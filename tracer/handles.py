@@ -6,11 +6,22 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Protocol
 
 import attrs
+import numpy as np
 
 from ..ir import layout as layouts
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, IndexingError, KernscopeError, ShapeError, TracedValueError
+from ..ir.errors import (
+    ArgumentError,
+    IndexingError,
+    KernscopeError,
+    ShapeError,
+    TracedValueError,
+    did_you_mean,
+    shown,
+)
 from ..ir.layout import Layout, Shape
+from ..ir.ops import OPERATIONS
+from .refusals import NotInScratch, refuse_attribute
 from .scratch import Scope
 
 __all__ = ["HbmRegion", "HbmTensor", "Pointer", "RecvFuture", "Records", "Ref", "TensorHandle"]
@@ -235,6 +246,19 @@ class TensorHandle:
     def __abs__(self) -> TensorHandle:
         return self._recorder.compute("abs", (self,))
 
+    def __matmul__(self, other: Any) -> NoReturn:
+        raise self._recorder.located(ArgumentError(f"{self!r} @ {shown(other)}", help="write tl.dot(a, b)"))
+
+    __rmatmul__ = __matmul__
+
+    def __divmod__(self, other: Any) -> NoReturn:
+        raise self._recorder.located(ArgumentError(f"divmod of {self!r}", help="write a // b and a % b"))
+
+    __rdivmod__ = __divmod__
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        raise self._recorder.located(ArgumentError(f"round() of {self!r}", help="write tl.round(h)"))
+
     # --- what a trace cannot know -----------------------------------------------------------------------------------
 
     def _unknown(self, what: str, help: str) -> NoReturn:
@@ -243,13 +267,13 @@ class TensorHandle:
         )
 
     def __bool__(self) -> bool:
-        self._unknown("the truth", "choose with tl.where(condition, a, b); branch on shapes, arguments or program_id")
+        self._unknown("the truth", "choose with tl.where(condition, a, b), tl.maximum or tl.minimum; branch on shapes, arguments or program_id")
 
     def __int__(self) -> int:
         self._unknown("int()", "convert with h.to(tl.int32); take sizes from h.shape")
 
     def __float__(self) -> float:
-        self._unknown("float()", "keep it a tensor: a (1, 1) handle broadcasts")
+        self._unknown("float()", "keep it a tensor (a (1, 1) handle broadcasts); tl.exp, tl.sqrt, ... take the place of math's functions")
 
     def __index__(self) -> int:
         self._unknown("use as an index or size", "loop over Python ranges and slice by the loop variable")
@@ -263,7 +287,12 @@ class TensorHandle:
     def __array__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         self._unknown("conversion to a numpy array", "numpy sees values only after ks.run")
 
-    def __array_ufunc__(self, ufunc: Any, *arguments: Any, **keywords: Any) -> NoReturn:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> TensorHandle:
+        # A numpy scalar on the left of an operator (`np.sqrt(128) * h`) comes here rather than to `__rmul__`.
+        recorder = self._recorder
+        operation = _OPERATION_OF.get(ufunc.__name__) if method == "__call__" and not keywords else None
+        if operation and isinstance(inputs[0], np.generic) and inputs[1] is self:
+            return recorder.compute(operation, inputs)
         name = getattr(ufunc, "__name__", str(ufunc))
         raise self._recorder.located(
             TracedValueError(
@@ -272,9 +301,46 @@ class TensorHandle:
             )
         )
 
+    def __getattr__(self, name: str) -> Any:
+        tl_has = name in OPERATIONS or name in _VIEWS
+        raise self._recorder.located(
+            refuse_attribute(
+                repr(self),
+                name,
+                f"write tl.{name}(h, ...)" if tl_has else did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has"),
+            )
+        )
 
-@attrs.frozen(eq=False)
-class HbmTensor:
+
+_VIEWS = ("reshape", "trans", "expand_dims", "broadcast_to")
+_ATTRIBUTES = ("shape", "ndim", "dtype", "nbytes", "space", "address", "name", "scope", "T", "to")
+#: Other libraries' names of what a handle has.
+_SPELT = {"astype": ("to",), "type": ("to",), "transpose": ("T",), "permute": ("T",), "size": ("shape",)}
+#: Operations by the names of numpy's ufuncs for Python's operators.
+_OPERATION_OF = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "floor_divide": "floordiv",
+    "remainder": "mod",
+    "power": "pow",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+    "left_shift": "shl",
+    "right_shift": "shr",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
+}
+
+
+@attrs.frozen(eq=False, repr=False)
+class HbmTensor(NotInScratch):
     """A kernel's tensor argument: ``t[a:b, c:d]`` is a region, ``t + n`` a pointer ``n`` elements past its start."""
 
     name: str
@@ -311,25 +377,23 @@ class HbmTensor:
     __radd__ = __add__
 
     def __len__(self) -> int:
+        if not self.shape:
+            raise self._refuse(ShapeError("len() of a tensor without dimensions", help="use .shape"))
         return self.shape[0]
 
-    def __bool__(self) -> bool:
-        raise self._recorder.located(
-            TracedValueError(f"the truth of HBM tensor {self.name}", help="compare with None: `if mask is not None:`")
-        )
+    def __repr__(self) -> str:
+        return f"HBM tensor {self.name} {self.layout!r}"
 
-    def __iter__(self) -> Iterator[HbmRegion]:
-        raise self._recorder.located(
-            TracedValueError(f"iteration over HBM tensor {self.name}", help="loop over range(t.shape[0]) and load t[i]")
-        )
+    def _refuse(self, error: KernscopeError) -> KernscopeError:
+        return self._recorder.located(error)
 
     def located(self, error: KernscopeError) -> KernscopeError:
         """The error with the user's line added."""
         return self._recorder.located(error)
 
 
-@attrs.frozen(eq=False)
-class HbmRegion:
+@attrs.frozen(eq=False, repr=False)
+class HbmRegion(NotInScratch):
     """A box of an HBM tensor: ``lower`` corner and ``extents`` in the tensor's dimensions; ``kept`` says which of them
     the region's shape shows (an integer index drops one). It may leave its tensor until it is loaded or stored."""
 
@@ -349,16 +413,16 @@ class HbmRegion:
     def __getitem__(self, items: Any) -> HbmRegion:
         """A region of the region. Numbers are offsets, never counted from the end: a negative one lies outside."""
         entries = list(items) if isinstance(items, tuple) else [items]
-        shown = [axis for axis, keep in enumerate(self.kept) if keep]
-        if Ellipsis in entries:
-            at = entries.index(Ellipsis)
-            entries[at : at + 1] = [slice(None)] * (len(shown) - len(entries) + 1)
-        if len(entries) > len(shown):
+        axes = [axis for axis, keep in enumerate(self.kept) if keep]
+        dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]  # `in` would compare handles with ==
+        if dots:
+            entries[dots[0] : dots[0] + 1] = [slice(None)] * (len(axes) - len(entries) + 1)
+        if len(entries) > len(axes):
             raise self._refuse(
-                IndexingError(f"{len(entries)} indices for {self!r}", help=f"it has {len(shown)} dimensions")
+                IndexingError(f"{len(entries)} indices for {self!r}", help=f"it has {len(axes)} dimensions")
             )
         lower, extents, kept = list(self.lower), list(self.extents), list(self.kept)
-        for axis, entry in zip(shown, entries, strict=False):
+        for axis, entry in zip(axes, entries, strict=False):
             start, stop, keep = self._bounds(entry, self.extents[axis])
             if stop <= start:
                 raise self._refuse(
@@ -396,12 +460,9 @@ class HbmRegion:
         )
         return f"{self.tensor.name}[{parts}]"
 
-    def __bool__(self) -> bool:
-        raise self._refuse(TracedValueError(f"the truth of {self!r}", help="its values are not known while tracing"))
 
-
-@attrs.frozen(eq=False)
-class Pointer:
+@attrs.frozen(eq=False, repr=False)
+class Pointer(NotInScratch):
     """A place in an HBM tensor, ``offset`` elements past its start."""
 
     tensor: HbmTensor
@@ -414,10 +475,10 @@ class Pointer:
     def __add__(self, elements: int) -> Pointer:
         try:
             return Pointer(self.tensor, self.offset + layouts.as_index(elements))
-        except KernscopeError:
+        except IndexingError:
             raise self.tensor.located(
                 ArgumentError(
-                    f"{self!r} + {elements!r}",
+                    f"{self!r} + {shown(elements)}",
                     help="a pointer moves by a Python integer of elements; to compute with the tensor, tl.load it first",
                 )
             ) from None
@@ -425,19 +486,34 @@ class Pointer:
     __radd__ = __add__
 
     def __sub__(self, elements: int) -> Pointer:
-        return self + -layouts.as_index(elements)
+        try:
+            return self + -layouts.as_index(elements)
+        except IndexingError:
+            raise self._refuse(
+                ArgumentError(f"{self!r} - {shown(elements)}", help="a pointer moves by a Python integer of elements")
+            ) from None
+
+    def _refuse(self, error: KernscopeError) -> KernscopeError:
+        return self.tensor.located(error)
 
     def __repr__(self) -> str:
         return f"{self.tensor.name}+{self.offset}"
 
 
-@attrs.frozen(eq=False)
-class Ref:
+@attrs.frozen(eq=False, repr=False)
+class Ref(NotInScratch):
     """An operand of a composite that stays in HBM and is streamed tile by tile: a matrix at ``offset`` elements."""
 
     tensor: HbmTensor
     offset: int
     layout: Layout
+    _first = "pass it to tl.composite, or tl.load the region"
+
+    def _refuse(self, error: KernscopeError) -> KernscopeError:
+        return self.tensor.located(error)
+
+    def __repr__(self) -> str:
+        return f"ref of {self.tensor.name}+{self.offset} {self.layout!r}"
 
     @property
     def shape(self) -> Shape:
@@ -448,8 +524,15 @@ class Ref:
         return self.layout.dtype
 
 
-@attrs.frozen(eq=False)
-class RecvFuture:
+@attrs.frozen(eq=False, repr=False)
+class RecvFuture(NotInScratch):
     """A receive that was posted; ``tl.wait`` gives its handle."""
 
     handle: TensorHandle
+    _first = "wait for it first: h = tl.wait(future)"
+
+    def _refuse(self, error: KernscopeError) -> KernscopeError:
+        return self.handle._recorder.located(error)
+
+    def __repr__(self) -> str:
+        return f"<future of {self.handle!r}>"

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import attrs
+import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
@@ -62,15 +63,26 @@ class Launch:
         return f"<launch {self.kernel.name}:{self.name} ranks={self.ranks}>"
 
 
+def _name(function: Callable[..., Any]) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 class Kernel:
     """A function to trace, with its launches (the first one written is the default)."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self.name: str = getattr(function, "__name__", type(function).__name__)
+        self.name: str = _name(function)
         self.launches: Mapping[str, Launch] = MappingProxyType({})
         self.signature = inspect.signature(function)
+        for plain, call in ((inspect.isgeneratorfunction, "yield"), (inspect.iscoroutinefunction, "async def")):
+            if plain(function):
+                raise ArgumentError(
+                    f"kernel {self.name} is written with {call}: calling it runs nothing", help="write an ordinary function"
+                )
         taken = [name for name in self.signature.parameters if name in RESERVED]
         if taken:
             raise ArgumentError(
@@ -150,14 +162,14 @@ def launch(
     """
     if not isinstance(name, str) or not name:
         raise LaunchError(f"launch name {name!r}", help='a launch needs a name: @ks.launch("small", ...)')
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+    if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
         raise LaunchError(f"launch {name!r}: ranks={ranks!r}", help="ranks is a positive integer")
 
     def add(function: Callable[..., Any]) -> Kernel:
         made = kernel(function)
         made.bind((), arguments)
         made.add_launch(
-            Launch(made, name, MappingProxyType(dict(arguments)), ranks, machine, reference, tolerance)
+            Launch(made, name, MappingProxyType(dict(arguments)), int(ranks), machine, reference, tolerance)
         )
         return made
 

@@ -7,6 +7,7 @@ operation and the operands' layouts (result shape, work, numbers of the tables) 
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping
 from types import CodeType
@@ -22,8 +23,10 @@ from ..ir.errors import (
     KernscopeError,
     NodeLimitError,
     NotTracingError,
+    ScopeError,
     ScratchOverflowError,
     UseAfterScopeError,
+    shown,
 )
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
@@ -44,10 +47,11 @@ from ..ir.tables import (
 )
 from ..ir.target import OPPOSITE, Target
 from .handles import HbmTensor, TensorHandle
+from .refusals import first_step
 from .scratch import Scope, ScratchAllocator
 from .sites import SiteTable
 
-__all__ = ["DEFAULT_MAX_NODES", "Plan", "Read", "Recorder", "Static"]
+__all__ = ["DEFAULT_MAX_NODES", "Plan", "Read", "Recorder", "Static", "plain_scalar"]
 
 Static = tuple[tuple[str, Any], ...]
 #: One operand of a node: storage row, offset in elements, layout.
@@ -110,11 +114,12 @@ class Recorder:
         self._channels: dict[tuple[int, int], int] = {}
         self._channel_rows: list[tuple[int, int, int, int]] = []
         self._layouts: dict[Layout, int] = {}
-        self._attributes: dict[Static, int] = {(): 0}
+        self._attributes: dict[tuple[tuple[str, Any, str], ...], int] = {(): 0}
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
         self._allocator: ScratchAllocator | None = None
+        self._suspended: dict[tuple[Any, ...], Plan] | None = None
 
     # --- ranks, tensors, scopes -------------------------------------------------------------------------------------
 
@@ -136,6 +141,27 @@ class Recorder:
         """The scratch of the rank being traced."""
         assert self._allocator is not None, "no rank has begun"
         return self._allocator
+
+    def end_rank(self) -> None:
+        """The rank's kernel has returned. Raises ``ScopeError`` where it left a scope open."""
+        scope = self.allocator.scope
+        if scope.parent is not None:
+            error = ScopeError(
+                f"{scope!r} is still open at the end of the kernel", help="open scopes with `with tl.scratch_scope():`"
+            )
+            raise error.at(self.sites.location(self._scopes[scope.row][5]), "opened here")
+
+    def suspend(self) -> None:
+        """Refuse further recording: the trace has ended, or another one runs within it. Operators of handles reach
+        their recorder without asking which trace is running, so it is the recorder that has to know."""
+        if self._suspended is None:
+            # Without plans every operator takes the slow way, which looks here: the quick way needs no check.
+            self._suspended, self._plans = self._plans, {}
+
+    def resume(self) -> None:
+        """Take up recording again."""
+        if self._suspended is not None:
+            self._plans, self._suspended = self._suspended, None
 
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
@@ -166,7 +192,8 @@ class Recorder:
 
     def plan(self, name: str, operands: tuple[Operand, ...], static: Static) -> Plan:
         """The plan of an operation: its rule is applied once per distinct operands and static values."""
-        key = (name, static, *[o if isinstance(o, Layout) else scalar_key(o) for o in operands])
+        floats = [scalar_key(value) for _, value in static if value.__class__ is float]
+        key = (name, static, *floats, *[o if isinstance(o, Layout) else scalar_key(o) for o in operands])
         known = self._plans.get(key)
         return known or self._make_plan(key, name, operands, static)
 
@@ -276,6 +303,12 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
+        if self._suspended is not None:
+            raise self.located(
+                NotTracingError(
+                    f"{name} of a handle whose trace is not running", help="handles live as long as the kernel's call"
+                )
+            )
         for operand in operands:
             if isinstance(operand, TensorHandle):
                 self.check_handle(operand)
@@ -286,15 +319,12 @@ class Recorder:
     def _operand(self, name: str, operand: Any) -> Operand:
         if isinstance(operand, TensorHandle):
             return operand.layout
-        if isinstance(operand, np.generic):
-            operand = operand.item()
-        if isinstance(operand, bool | int | float):
-            return operand
-        what = f"HBM tensor {operand.name!r}" if isinstance(operand, HbmTensor) else repr(operand)
+        number = plain_scalar(operand)
+        if isinstance(number, bool | int | float):
+            return number
         raise self.located(
             ArgumentError(
-                f"{name}: operand {what} is neither a handle nor a Python number",
-                help="bring data into scratch first: h = tl.load(...)",
+                f"{name}: operand {shown(operand)} is neither a handle nor a Python number", help=first_step(operand)
             )
         )
 
@@ -549,6 +579,21 @@ class Recorder:
 
 def _matrix(rows: array[int], width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.frombuffer(rows, dtype=np.int64).reshape(-1, width) if len(rows) else np.zeros((0, width), dtype=np.int64)
+
+
+def plain_scalar(value: Any) -> Any:
+    """A number of Python or numpy as exactly a ``bool``, ``int`` or ``float``; anything else as it is. There is one NaN,
+    so that a kernel that fills with NaN gives equal graphs each time."""
+    if isinstance(value, np.generic):
+        item = value.item()
+        value = float(value) if isinstance(item, np.generic) else item  # bf16 and f8 scalars have no Python twin
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else float(value)
+    return value
 
 
 def scalar_key(value: Any) -> tuple[Any, ...]:

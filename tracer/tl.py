@@ -9,18 +9,31 @@ Every function records what it does in the trace that is running and returns at 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..ir import dtypes
 from ..ir import layout as layouts
 from ..ir.dtypes import DType, bfloat16, float8e4m3, float8e5m2, float16, float32, int8, int16, int32, uint8
-from ..ir.errors import ArgumentError, KernscopeError, ShapeError, did_you_mean
+from ..ir.errors import (
+    ArgumentError,
+    KernscopeError,
+    NodeLimitError,
+    ShapeError,
+    TracedValueError,
+    UnknownNameError,
+    did_you_mean,
+    shown,
+)
 from ..ir.layout import Layout
 from ..ir.ops import OPERATIONS, Family, Operation, Scalar
 from . import composites, transfers
-from .current import current
+from .current import CURRENT, current
 from .handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle
+from .recorder import plain_scalar
+from .refusals import first_step
 from .scratch import Scope
 
 _P = ParamSpec("_P")
@@ -39,9 +52,42 @@ def _located(function: Callable[_P, _R]) -> Callable[_P, _R]:
         try:
             return function(*args, **kwargs)
         except KernscopeError as error:
-            raise current().located(error) from None
+            raise _at_the_call(error) from None
+        except TypeError:
+            _check_arguments(function, args, kwargs)
+            raise
 
     return wrapper
+
+
+def _at_the_call(error: KernscopeError) -> KernscopeError:
+    """The error with the kernel's line, where a kernel is being traced."""
+    recorder = CURRENT.get()
+    return error if recorder is None else recorder.located(error)
+
+
+def _check_arguments(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Bind the arguments of a call. Raises ``ArgumentError`` where the function does not take them."""
+    name, signature = function.__name__, inspect.signature(function)
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        shape = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+        unknown = [key for key in kwargs if key not in signature.parameters]
+        hint = _FOREIGN.get((name, unknown[0])) if unknown else None
+        wanted = f"its signature is {name}{inspect.Signature(shape)}"
+        raise _at_the_call(ArgumentError(f"{name}: {error}", help=hint or wanted)) from None
+
+
+_RAGGED = "regions take the place of masks: tl.load(t[a:b, :], pad=0.0) fills what lies outside the tensor"
+#: What to write instead of other languages' keywords.
+_FOREIGN = {
+    ("load", "mask"): _RAGGED,
+    ("load", "other"): _RAGGED,
+    ("store", "mask"): "regions take the place of masks: tl.store(t[a:b, :], h, clip=True) leaves out what lies outside",
+}
 
 
 # --- the program ----------------------------------------------------------------------------------------------------
@@ -62,14 +108,28 @@ def num_programs(axis: int = 0) -> int:
 
 
 def _along(axis: int, values: Sequence[int], beyond: int) -> int:
-    if not isinstance(axis, int) or not 0 <= axis <= 2:
-        raise ArgumentError(f"axis {axis!r} of the grid", help="use 0, 1 or 2")
-    return values[axis] if axis < len(values) else beyond
+    number = _whole("axis", axis)
+    if not 0 <= number <= 2:
+        raise ArgumentError(f"axis {number} of the grid", help="use 0, 1 or 2")
+    return values[number] if number < len(values) else beyond
 
 
+def _whole(name: str, value: Any) -> int:
+    try:
+        return int(operator.index(value))
+    except TracedValueError:
+        raise
+    except TypeError:
+        raise ArgumentError(f"{name} {shown(value)} is no integer", help="use a Python integer") from None
+
+
+@_located
 def cdiv(a: int, b: int) -> int:
-    """``a / b`` of Python integers, rounded up."""
-    return -(-a // b)
+    """``a / b`` of Python integers, rounded up. Works outside a trace, too."""
+    divisor = _whole("cdiv: b", b)
+    if divisor == 0:
+        raise ArgumentError(f"cdiv of {a!r} by 0", help="the divisor is most often a tile size: at least 1")
+    return -(-_whole("cdiv: a", a) // divisor)
 
 
 static_range = range
@@ -146,9 +206,10 @@ def composite(
 @_located
 def full(shape: Sequence[int] | int, value: Scalar, dtype: DType | str) -> TensorHandle:
     """A tensor of one value."""
-    if not isinstance(value, bool | int | float):
-        raise ArgumentError(f"full: value {value!r} is no Python number", help="pass a bool, int or float")
-    static = (("shape", layouts.check_shape(shape)), ("value", value), ("dtype", dtypes.of(dtype)))
+    number = plain_scalar(value)
+    if not isinstance(number, bool | int | float):
+        raise ArgumentError(f"full: value {shown(value)} is no Python number", help="pass a bool, int or float")
+    static = (("shape", layouts.check_shape(shape)), ("value", number), ("dtype", dtypes.of(dtype)))
     recorder = current()
     return recorder.record(recorder.plan("fill", (), static), ())
 
@@ -167,7 +228,7 @@ def empty(shape: Sequence[int] | int, dtype: DType | str) -> TensorHandle:
 @_located
 def arange(start: int, end: int) -> TensorHandle:
     """The i32 numbers from ``start`` up to but not including ``end``."""
-    static = (("start", layouts.as_index(start)), ("end", layouts.as_index(end)))
+    static = (("start", _whole("arange: start", start)), ("end", _whole("arange: end", end)))
     recorder = current()
     return recorder.record(recorder.plan("arange", (), static), ())
 
@@ -216,10 +277,21 @@ def trans(x: TensorHandle, *axes: int) -> TensorHandle:
 
 
 @_located
-def reshape(x: TensorHandle, *shape: Any) -> TensorHandle:
-    """The view under another shape of as many elements; one size may be -1. Needs a contiguous view."""
-    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-    return _handle("reshape", x).view(layouts.reshape, tuple(layouts.as_index(n) for n in sizes))
+def reshape(x: TensorHandle, *sizes: Any, shape: Sequence[int] | None = None) -> TensorHandle:
+    """The view under another shape of as many elements; one size may be -1. Needs a contiguous view.
+
+    The shape is given as one tuple or as sizes: ``tl.reshape(x, (4, -1))``, ``tl.reshape(x, 4, -1)``.
+    """
+    wanted = tuple(_whole("reshape: size", n) for n in _sizes("reshape", sizes, shape))
+    return _handle("reshape", x).view(layouts.reshape, wanted)
+
+
+def _sizes(name: str, sizes: tuple[Any, ...], shape: Any) -> Any:
+    if bool(sizes) == (shape is not None):
+        raise ArgumentError(f"{name}: one shape is needed", help=f"tl.{name}(x, (rows, cols))")
+    if shape is not None:
+        return shape
+    return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__getitem__") else sizes
 
 
 @_located
@@ -229,9 +301,11 @@ def expand_dims(x: TensorHandle, axis: int) -> TensorHandle:
 
 
 @_located
-def broadcast_to(x: TensorHandle, shape: Sequence[int]) -> TensorHandle:
-    """The view that repeats dimensions of size 1. Readable everywhere, but no destination."""
-    return _handle("broadcast_to", x).view(layouts.broadcast_to, layouts.check_shape(shape))
+def broadcast_to(x: TensorHandle, *sizes: Any, shape: Sequence[int] | None = None) -> TensorHandle:
+    """The view that repeats dimensions of size 1. Readable everywhere, but no destination. The shape is given as for
+    :func:`reshape`."""
+    wanted = layouts.check_shape(_sizes("broadcast_to", sizes, shape))
+    return _handle("broadcast_to", x).view(layouts.broadcast_to, wanted)
 
 
 @_located
@@ -293,11 +367,11 @@ class scratch_scope:  # noqa: N801  (reads as the `with` statement that it is)
         return self._scope
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # A kernel may catch the error and go on, so the exit is recorded all the same; it never hides the error.
         if kind is None:
             self._recorder.close_scope(self._scope)
-        elif self._recorder.allocator.scope is self._scope:
-            # The trace is lost: rewind, record nothing, and let the error pass.
-            self._recorder.allocator.close(self._scope)
+        elif self._recorder.allocator.scope is self._scope and not issubclass(kind, NodeLimitError):
+            self._recorder.close_scope(self._scope)
 
 
 # --- what the operation table declares -----------------------------------------------------------------------------
@@ -306,8 +380,7 @@ class scratch_scope:  # noqa: N801  (reads as the `with` statement that it is)
 def _handle(name: str, value: Any) -> TensorHandle:
     if isinstance(value, TensorHandle):
         return value
-    what = f"HBM tensor {value.name!r}" if isinstance(value, HbmTensor) else repr(value)
-    raise ArgumentError(f"{name}: {what} is no handle", help="bring data into scratch first: h = tl.load(...)")
+    raise ArgumentError(f"{name}: {shown(value)} is no handle", help=first_step(value))
 
 
 def _destination(name: str, value: Any) -> TensorHandle:
@@ -317,25 +390,21 @@ def _destination(name: str, value: Any) -> TensorHandle:
     return handle
 
 
-def _unary(name: str) -> Callable[..., TensorHandle]:
-    def function(x: TensorHandle) -> TensorHandle:
-        return current().compute(name, (x,))
+def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
+    names = ("x",) if count == 1 else ("a", "b", "c")[:count]
+    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
 
-    return function
+    def make(name: str) -> Callable[..., TensorHandle]:
+        def function(*operands: Any, **keywords: Any) -> TensorHandle:
+            recorder = current()
+            if keywords or len(operands) != count:
+                operands = _check_arguments(function, operands, keywords).args
+            return recorder.compute(name, operands)
 
+        function.__signature__ = signature  # type: ignore[attr-defined]  # inspect and documentation look here
+        return function
 
-def _binary(name: str) -> Callable[..., TensorHandle]:
-    def function(a: TensorHandle | Scalar, b: TensorHandle | Scalar) -> TensorHandle:
-        return current().compute(name, (a, b))
-
-    return function
-
-
-def _ternary(name: str) -> Callable[..., TensorHandle]:
-    def function(a: TensorHandle | Scalar, b: TensorHandle | Scalar, c: TensorHandle | Scalar) -> TensorHandle:
-        return current().compute(name, (a, b, c))
-
-    return function
+    return make
 
 
 def _reduction(name: str) -> Callable[..., TensorHandle]:
@@ -343,34 +412,25 @@ def _reduction(name: str) -> Callable[..., TensorHandle]:
         x: TensorHandle, axis: int | None = None, keep_dims: bool = False, *, keepdims: bool | None = None
     ) -> TensorHandle:
         keep = bool(keep_dims if keepdims is None else keepdims)
-        recorder = current()
-        try:
-            handle = _handle(name, x)
-            number = None if axis is None else layouts.resolve_axis(axis, handle.ndim)
-        except KernscopeError as error:
-            raise recorder.located(error) from None
-        return recorder.compute(name, (handle,), (("axis", number), ("keep_dims", keep)))
+        handle = _handle(name, x)
+        number = None if axis is None else layouts.resolve_axis(axis, handle.ndim)
+        return current().compute(name, (handle,), (("axis", number), ("keep_dims", keep)))
 
     return function
 
 
 def _along_axis(name: str) -> Callable[..., TensorHandle]:
     def function(x: TensorHandle, axis: int = -1) -> TensorHandle:
-        recorder = current()
-        try:
-            handle = _handle(name, x)
-            number = layouts.resolve_axis(axis, handle.ndim)
-        except KernscopeError as error:
-            raise recorder.located(error) from None
-        return recorder.compute(name, (handle,), (("axis", number),))
+        handle = _handle(name, x)
+        return current().compute(name, (handle,), (("axis", layouts.resolve_axis(axis, handle.ndim)),))
 
     return function
 
 
 _MAKERS: dict[Family, Callable[[str], Callable[..., TensorHandle]]] = {
-    Family.UNARY: _unary,
-    Family.BINARY: _binary,
-    Family.TERNARY: _ternary,
+    Family.UNARY: _elementwise(1),
+    Family.BINARY: _elementwise(2),
+    Family.TERNARY: _elementwise(3),
     Family.REDUCTION: _reduction,
     Family.SOFTMAX: _along_axis,
 }
@@ -381,7 +441,7 @@ def _declared(operation: Operation) -> Callable[..., TensorHandle]:
     function.__name__ = function.__qualname__ = operation.name
     function.__doc__ = operation.doc
     function.__module__ = __name__
-    return function
+    return _located(function) if operation.family in (Family.REDUCTION, Family.SOFTMAX) else function
 
 
 globals().update({o.name: _declared(o) for o in OPERATIONS.values() if o.public and o.family in _MAKERS})
@@ -400,5 +460,7 @@ __all__ = sorted(  # noqa: PLE0605  (a list of strings: the operations' names ar
 def __getattr__(name: str) -> Any:
     if name == "bool":  # not a global: this module means Python's own
         return dtypes.bool_
-    raise AttributeError(f"tl has no {name!r}: {did_you_mean(name, __all__, what='it has')}")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise _at_the_call(UnknownNameError(f"tl has no {name!r}", help=did_you_mean(name, __all__, what="it has")))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtypes
-from ..ir.errors import ArgumentError, KernscopeError, OptionError, did_you_mean
+from ..ir.errors import ArgumentError, KernscopeError, OptionError, did_you_mean, shown
 from ..ir.graph import Graph
 from ..ir.layout import Layout, check_shape
 from ..ir.target import Target
@@ -48,7 +48,15 @@ def record_kernel(
     topology, and what ``tl`` raises.
     """
     _check_options(ranks, on_overflow, max_nodes)
-    made = kernel if isinstance(kernel, Kernel) else Kernel(_callable(kernel))
+    while isinstance(kernel, functools.partial):
+        # What it holds are arguments like all others: arrays among them become HBM tensors, too.
+        args, kwargs, kernel = (*kernel.args, *args), {**kernel.keywords, **kwargs}, kernel.func
+    if not callable(kernel):
+        raise ArgumentError(
+            f"cannot trace {shown(kernel)}", help="pass a function, a @ks.kernel or kernel.launch('name')"
+        )
+    made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
+    ranks = int(ranks)
     bound = made.bind(args, kwargs)
     target.grid(ranks)
     recorder = Recorder(
@@ -68,6 +76,9 @@ def record_kernel(
             bound.arguments[name] = {key: _argument(recorder, key, v, defaults) for key, v in value.items()}
         else:
             bound.arguments[name] = _argument(recorder, name, value, defaults)
+    outer = CURRENT.get()
+    if outer is not None:
+        outer.suspend()
     token = CURRENT.set(recorder)
     # Millions of small tuples and handles are made and none of them are cyclic garbage: do not let the collector walk
     # them again and again.
@@ -77,8 +88,12 @@ def record_kernel(
         for _ in range(ranks):
             recorder.begin_rank()
             _call(made.function, bound.args, bound.kwargs)
+            recorder.end_rank()
     finally:
         CURRENT.reset(token)
+        recorder.suspend()
+        if outer is not None:
+            outer.resume()
         if collecting:
             gc.enable()
     graph = recorder.finish(kernel=made.name, machine=machine, defaults=defaults)
@@ -86,18 +101,8 @@ def record_kernel(
     return graph
 
 
-def _callable(kernel: Any) -> Callable[..., Any]:
-    if not callable(kernel):
-        raise ArgumentError(f"cannot trace {kernel!r}", help="pass a function, a @ks.kernel or kernel.launch('name')")
-    if isinstance(kernel, functools.partial) and not hasattr(kernel, "__name__"):
-        named = functools.partial(kernel.func, *kernel.args, **kernel.keywords)
-        functools.update_wrapper(named, kernel.func)
-        return named
-    return kernel
-
-
 def _check_options(ranks: int, on_overflow: str, max_nodes: int) -> None:
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+    if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
         raise ArgumentError(f"ranks={ranks!r}", help="ranks is a positive integer")
     if on_overflow not in ("raise", "record"):
         raise OptionError(
@@ -128,7 +133,7 @@ def _argument(recorder: Recorder, name: str, value: Any, defaults: dict[str, np.
 def _refuse_stored_aliases(graph: Graph) -> None:
     """Two parameters may share one array only while it is read: their storages are told apart by nothing else."""
     arrays = list(graph.defaults.items())
-    shared = [(a, b) for i, (a, x) in enumerate(arrays) for b, y in arrays[i + 1 :] if np.may_share_memory(x, y)]
+    shared = [(a, b) for i, (a, x) in enumerate(arrays) for b, y in arrays[i + 1 :] if _share_memory(x, y)]
     if not shared:
         return
     stored = set(np.unique(graph.accesses.storage[graph.accesses.mode == 1]).tolist())
@@ -138,3 +143,12 @@ def _refuse_stored_aliases(graph: Graph) -> None:
                 f"arguments {a} and {b} share memory and the kernel stores to one of them",
                 help="pass a copy: array.copy()",
             )
+
+
+def _share_memory(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays have an element in common: exactly, for the columns or halves of one array; where the strides
+    make that too hard to tell, whether their extents overlap."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=1_000_000))  # type: ignore[arg-type]  # the stub knows 0 and -1 only
+    except np.exceptions.TooHardError:
+        return bool(np.may_share_memory(a, b))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ..ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, shown
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.ops import Scalar, check_scalar
 from .handles import HbmRegion, HbmTensor, Pointer, RecvFuture, TensorHandle
-from .recorder import Read, Recorder
+from .recorder import Read, Recorder, plain_scalar
+from .refusals import first_step
 
 __all__ = ["copy_to", "load", "receive", "region_of", "send", "store", "wait"]
 
@@ -26,6 +29,7 @@ def load(
 ) -> TensorHandle:
     """Record a load: see ``tl.load``."""
     tensor, wanted, source, at = region_of(recorder, "load", src, shape, dtype, ragged=pad is not None)
+    pad = plain_scalar(pad)
     if pad is not None:
         _check_pad(pad, tensor.dtype)
     if out is not None:
@@ -105,8 +109,7 @@ def wait(recorder: Recorder, future: Any) -> TensorHandle:
 def check_source(recorder: Recorder, name: str, value: Any) -> TensorHandle:
     """A handle of this trace, or an error."""
     if not isinstance(value, TensorHandle):
-        what = f"HBM tensor {value.name!r}" if isinstance(value, HbmTensor) else repr(value)
-        raise ArgumentError(f"{name}: {what} is no handle in scratch", help="bring data into scratch first: tl.load")
+        raise ArgumentError(f"{name}: {shown(value)} is no handle in scratch", help=first_step(value))
     recorder.check_handle(value)
     return value
 
@@ -126,7 +129,7 @@ def check_destination(recorder: Recorder, name: str, value: Any, shape: Shape, d
 
 def _check_pad(pad: Any, dtype: DType) -> None:
     if not isinstance(pad, bool | int | float):
-        raise ArgumentError(f"load: pad {pad!r} is no Python number", help="pad=0.0 fills with zeros")
+        raise ArgumentError(f"load: pad {shown(pad)} is no Python number", help="pad=0.0 fills with zeros")
     if isinstance(pad, float) and not dtype.is_float:
         raise DTypeError(f"load: pad {pad!r} for {dtype}", help="pad integers with an integer")
     check_scalar(pad, dtype)
@@ -153,9 +156,12 @@ def region_of(
         _check_dtype(name, tensor, dtype)
         return _region(recorder, name, place, ragged)
     if not isinstance(place, Pointer):
-        what = repr(place)
+        array = isinstance(place, np.ndarray)
         raise ArgumentError(
-            f"{name}: {what} is no place in HBM", help="pass a region t[a:b, :], or a pointer t + n with a shape"
+            f"{name}: {shown(place)} is no place in HBM",
+            help="pass the array to the kernel as an argument"
+            if array
+            else "pass a region t[a:b, :], or a pointer t + n with a shape",
         )
     if shape is None:
         raise ArgumentError(f"{name}: a pointer needs a shape", help="tl.load(t + n, (rows, cols))")

@@ -1,0 +1,79 @@
+"""What cannot be computed with: things in HBM and receives not yet waited for. Each attempt is one clear error."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
+
+__all__ = ["NotInScratch", "first_step", "refuse_attribute"]
+
+
+def first_step(value: object) -> str:
+    """The ``help:`` text where something that is no handle stands for one: what to do with it first."""
+    if isinstance(value, NotInScratch):
+        return value._first
+    if isinstance(value, bool | int | float):
+        return "make a tensor of it: tl.full(shape, value, dtype)"
+    return "bring data into scratch first: h = tl.load(...); arrays are passed to the kernel as arguments"
+
+
+def refuse_attribute(what: str, name: str, help: str) -> KernscopeError:
+    """The error for an attribute that does not exist. Python's own protocols look up dunder names and expect a plain
+    ``AttributeError``, which this raises at once."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return UnknownNameError(f"{what} has no attribute {name!r}", help=help)
+
+
+class NotInScratch:
+    """Base of what a kernel holds that is no tensor in scratch: operators, numpy and iteration refuse it."""
+
+    __slots__ = ()
+    #: What to do before computing with it.
+    _first = "bring it into scratch first: h = tl.load(...)"
+
+    def _refuse(self, error: KernscopeError) -> KernscopeError:
+        """The error with the user's line added."""
+        raise NotImplementedError
+
+    def _no_arithmetic(self, *_: object) -> Any:
+        raise self._refuse(ArgumentError(f"cannot compute with {self!r}", help=self._first))
+
+    # Declared as Any: a pointer's own `+` and `-` take their places.
+    __add__: Any = _no_arithmetic
+    __radd__: Any = _no_arithmetic
+    __sub__: Any = _no_arithmetic
+    __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _no_arithmetic
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __and__ = __or__ = __xor__ = _no_arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __abs__ = _no_arithmetic
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        return self._no_arithmetic()
+
+    def __array_ufunc__(self, *_: object, **__: object) -> Any:
+        return self._no_arithmetic()
+
+    def __setitem__(self, items: Any, value: Any) -> NoReturn:
+        raise self._refuse(
+            IndexingError(f"elements of {self!r} cannot be assigned", help="write tl.store(t[a:b, :], handle)")
+        )
+
+    def __bool__(self) -> bool:
+        raise self._refuse(
+            TracedValueError(
+                f"the truth of {self!r}: its values are not known while tracing",
+                help="compare with None: `if mask is not None:`",
+            )
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise self._refuse(
+            TracedValueError(
+                f"iteration over {self!r}: its values are not known while tracing",
+                help="loop over range(t.shape[0]) and load t[i]",
+            )
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._refuse(refuse_attribute(repr(self), name, self._first))
