@@ -19,6 +19,7 @@ from .api import check, compare, lint, liveness, run, schedule, trace
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
+from .ir.load import load
 from .ir.target import Target
 from .ir.verify import verify
 from .linter import Diagnostic, LintReport, explain
@@ -75,6 +76,7 @@ __all__ = [
     "launch",
     "lint",
     "liveness",
+    "load",
     "load_machine",
     "machine_names",
     "report",

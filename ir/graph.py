@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,6 +18,7 @@ from .dtypes import DType
 from .layout import Layout
 from .location import Location
 from .ops import OPERATIONS, Operand, Operation, Work
+from .saved import write_columns
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason, StorageKind
 from .text import describe_access, format_graph, format_node
 
@@ -61,6 +63,11 @@ class Graph(GraphColumns):
     def __str__(self) -> str:
         """The stable text form."""
         return format_graph(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file that :func:`kernscope.load` reads (:mod:`kernscope.ir.saved`). The arrays it was
+        traced with are not part of it. Raises ``OutputError`` where it cannot be written."""
+        write_columns(self, path)
 
     # --- edges ------------------------------------------------------------------------------------------------------
 

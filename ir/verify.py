@@ -1,6 +1,6 @@
 """The verifier: every invariant of a graph as a rule, all violations reported.
 
-Rules run in two waves: first those that make the columns safe to follow (lengths, indices), then, if these hold, what the
+Rules run in two waves: first those that make the columns safe to follow (lengths, indices, order), then, if these hold, what the
 columns mean. A rule is a function declared with :func:`_rule`; its docstring is the invariant.
 """
 
@@ -188,10 +188,7 @@ def _forest(graph: Graph) -> Iterator[str]:
             yield f"{name} {row} follows its own {int(parent[row])}"
 
 
-# --- meaning: order, scopes, scratch --------------------------------------------------------------------------------
-
-
-@_rule(_MEANING)
+@_rule(_STRUCTURE)
 def _program_order(graph: Graph) -> Iterator[str]:
     """Nodes are rank-major; accesses are in node order, within a node reads before writes."""
     if np.any(np.diff(graph.nodes.rank) < 0):
@@ -199,6 +196,9 @@ def _program_order(graph: Graph) -> Iterator[str]:
     key = graph.accesses.node.astype(np.int64) * 2 + graph.accesses.mode
     if np.any(np.diff(key) < 0):
         yield "accesses are not in the order of nodes, reads before writes"
+
+
+# --- meaning: commands, scopes, scratch --------------------------------------------------------------------------------
 
 
 @_rule(_MEANING)

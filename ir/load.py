@@ -1,0 +1,29 @@
+"""Loading a saved graph: read, verify, only then hand it out."""
+
+from __future__ import annotations
+
+import os
+
+from .errors import GraphFormatError
+from .graph import Graph
+from .saved import read_fields
+from .verify import verify
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str]) -> Graph:
+    """Load a graph that ``graph.save(path)`` wrote. Executes nothing.
+
+    Raises ``GraphFormatError`` for a file that is missing, damaged, of another version, or whose graph breaks an
+    invariant: one error, whatever the bytes.
+    """
+    graph = Graph(**read_fields(path))
+    violations = verify(graph)
+    if violations:
+        raise GraphFormatError(
+            f"{str(path)!r} holds no valid graph: {violations[0]}"
+            + (f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""),
+            help="save the graph again; a file changed by hand cannot be read",
+        )
+    return graph
