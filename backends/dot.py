@@ -30,20 +30,22 @@ _BOXES_WITH_CURVES = 300
 
 @attrs.frozen
 class EdgeStyle:
-    """How the edges of a reason are drawn: a line style and a colour of DOT, and a word on what they mean."""
+    """How the edges of a reason are drawn: a line style of DOT, its colour (and the one for a dark page), and what they
+    mean."""
 
     style: str
     colour: str
+    dark: str
     meaning: str
 
 
 EDGE_STYLES: dict[Reason, EdgeStyle] = {
-    Reason.DATA: EdgeStyle("solid", "#4a5058", "data: read after write"),
-    Reason.MESSAGE: EdgeStyle("solid", "#a8447f", "message: send to its recv"),
-    Reason.CREDIT: EdgeStyle("dashed", "#a8447f", "credit: recv to the send that needs its slot"),
-    Reason.FIFO: EdgeStyle("dotted", "#a8447f", "fifo: order of a channel"),
-    Reason.WAR: EdgeStyle("dashed", "#8c929c", "war: write after read"),
-    Reason.WAW: EdgeStyle("dotted", "#8c929c", "waw: write after write"),
+    Reason.DATA: EdgeStyle("solid", "#4a5058", "#aab2bd", "data: read after write"),
+    Reason.MESSAGE: EdgeStyle("solid", "#a8447f", "#e08cbd", "message: send to its recv"),
+    Reason.CREDIT: EdgeStyle("dashed", "#a8447f", "#e08cbd", "credit: recv to the send that needs its slot"),
+    Reason.FIFO: EdgeStyle("dotted", "#a8447f", "#e08cbd", "fifo: order of a channel"),
+    Reason.WAR: EdgeStyle("dashed", "#8b919b", "#7d8692", "war: write after read"),
+    Reason.WAW: EdgeStyle("dotted", "#8b919b", "#7d8692", "waw: write after write"),
 }
 
 
@@ -248,7 +250,7 @@ def _add_edges(picture: graphviz.Digraph, folded: Folded, along: set[tuple[int, 
         attributes = {
             "style": style.style,
             "color": CRITICAL_COLOUR if bold else RECYCLED_COLOUR if recycled else style.colour,
-            "penwidth": "2.4" if bold else "1.0",
+            "penwidth": "2.4" if bold else "0.7" if reason >= Reason.WAR else "1.0",
             "class": " ".join(
                 ["reason-" + reason.label, *(["recycled"] if recycled else []), *(["critical"] if bold else [])]
             ),

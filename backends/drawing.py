@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
@@ -31,8 +32,8 @@ class Drawing:
     """What :func:`draw` made.
 
     ``dot`` is the DOT text, ``data`` the picture in ``format`` (None where no renderer made one), ``renderer`` what
-    laid it out (empty: nothing did), ``path`` the file written (None: none was asked for), ``notes`` a sentence each
-    on folding and on whatever went wrong. In a notebook it shows itself as a picture.
+    laid it out (empty: nothing did), ``path`` the file written (None: none was asked for), ``folding`` how the graph
+    was folded, ``notes`` a sentence for each thing that went wrong. In a notebook it shows itself as a picture.
     """
 
     dot: str = attrs.field(repr=False)
@@ -40,6 +41,7 @@ class Drawing:
     data: bytes | None = attrs.field(repr=False)
     renderer: str
     path: Path | None
+    folding: str
     notes: tuple[str, ...]
 
     @property
@@ -50,7 +52,7 @@ class Drawing:
     def __str__(self) -> str:
         where = f"{self.path}" if self.path else f"drawing ({self.format})"
         by = f", laid out by {self.renderer}" if self.renderer else ""
-        return "\n".join([f"{where}{by}", *self.notes])
+        return "\n".join([f"{where}{by}", self.folding, *self.notes])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         """The picture for a notebook, or the DOT text with the reason why there is none."""
@@ -67,15 +69,16 @@ def draw(
     *,
     schedule: Schedule | None = None,
     format: str | None = None,
+    box_limit: int = BOX_LIMIT,
 ) -> Drawing:
     """Draw a graph: scopes as frames, engines as colours, reasons of edges as line styles, recycled edges marked; with
     a ``schedule`` of the graph its critical chain is bold.
 
     The extension of ``path`` decides the format (.svg .png .pdf .dot); without a path ``format`` does (``"svg"``).
-    Above 800 boxes the graph is folded first (:mod:`kernscope.backends.folding`), and the picture says so with exact
-    counts. It is laid out by ``dot`` on PATH, else by graphviz-pure (the extra ``draw``; no .pdf), within 20 seconds in
-    all. Where no renderer makes the picture the DOT text is written beside it, as ``PATH.dot``, and the drawing's notes
-    name the remedies.
+    Above ``box_limit`` boxes the graph is folded first (:mod:`kernscope.backends.folding`), and the picture says so
+    with exact counts. It is laid out by ``dot`` on PATH, else by graphviz-pure (the extra ``draw``; no .pdf), within
+    20 seconds in all. Where no renderer makes the picture the DOT text is written beside it, as ``PATH.dot``, and the
+    drawing's notes name the remedies.
 
     Raises ``OptionError`` for an unknown format, ``OutputError`` where the file cannot be written, and
     ``TargetMismatchError`` for a schedule of another graph.
@@ -88,30 +91,30 @@ def draw(
             f"the schedule is of another graph ({schedule.graph!r}) than the one drawn ({graph!r})",
             help="draw(schedule.graph, ..., schedule=schedule)",
         )
-    chain = () if schedule is None else schedule.critical_chain()
-    nodes = [link.node for link in chain]
-    folded = fold_to_fit(graph, BOX_LIMIT)
+    nodes = () if schedule is None else schedule.critical_chain().nodes
+    folded = fold_to_fit(graph, box_limit)
     text = dot_text(folded, chain=nodes)
-    notes = [] if folded.grade is Grade.NODES else [caption(folded)[1]]
     if chosen == "dot":
         written = write_output(path, text.encode()) if path is not None else None
-        return Drawing(text, chosen, text.encode(), "", written, tuple(notes))
-    text, rendering, problems = _lay_out(folded, text, nodes, chosen)
-    notes += problems
+        return Drawing(text, chosen, text.encode(), "", written, caption(folded)[1], ())
+    folded, text, rendering, problems = _lay_out(folded, text, nodes, chosen)
+    said = caption(folded)[1]
     if rendering.data is not None:
         written = write_output(path, rendering.data) if path is not None else None
-        return Drawing(text, chosen, rendering.data, rendering.renderer, written, tuple(notes))
-    notes.append(f"help: {REMEDIES}")
+        return Drawing(text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems))
+    problems.append(f"help: {REMEDIES}")
     if path is None:
-        return Drawing(text, chosen, None, "", None, tuple(notes))
+        return Drawing(text, chosen, None, "", None, said, tuple(problems))
     beside = Path(path).with_name(Path(path).name + ".dot")
-    notes.insert(0, f"{path} was not made; the DOT text is in {beside}")
-    return Drawing(text, chosen, None, "", write_output(beside, text.encode()), tuple(notes))
+    problems.insert(0, f"{path} was not made; the DOT text is in {beside}")
+    return Drawing(text, chosen, None, "", write_output(beside, text.encode()), said, tuple(problems))
 
 
-def _lay_out(folded: Folded, text: str, chain: list[int], format: str) -> tuple[str, Rendering, list[str]]:
+def _lay_out(
+    folded: Folded, text: str, chain: Sequence[int], format: str
+) -> tuple[Folded, str, Rendering, list[str]]:
     """Lay out within the limit: where a renderer fails or half of the time that is left is over, the next coarser grade
-    that has fewer boxes is tried. Returns the DOT text that was taken, the rendering and what to say."""
+    that has fewer boxes is tried. Returns the folding and DOT text that were taken, the rendering and what to say."""
     end = time.monotonic() + LAYOUT_LIMIT_S
     coarser = list(Grade)[list(Grade).index(folded.grade) + 1 :]
     problems: list[str] = []
@@ -120,11 +123,12 @@ def _lay_out(folded: Folded, text: str, chain: list[int], format: str) -> tuple[
         rendering = render(text, format, limit_s=left / 2 if coarser else left)
         problems += rendering.problems
         if rendering.data is not None or not rendering.asked:
-            return text, rendering, problems
-        boxes = len(folded.boxes)
-        while coarser and len(folded.boxes) >= boxes:
-            folded = fold(folded.graph, coarser.pop(0))
-        if len(folded.boxes) >= boxes:
-            return text, rendering, problems
+            return folded, text, rendering, problems
+        smaller = folded
+        while coarser and len(smaller.boxes) >= len(folded.boxes):
+            smaller = fold(folded.graph, coarser.pop(0))
+        if len(smaller.boxes) >= len(folded.boxes):
+            return folded, text, rendering, problems
+        folded = smaller
         text = dot_text(folded, chain=chain)
-        problems.append(f"folded further: {caption(folded)[1]}")
+        problems.append(f"so it was folded further, to {caption(folded)[1]}")

@@ -16,10 +16,11 @@ import attrs
 from ..ir.errors import OptionError
 from ..ir.text import format_node, quote
 from ..scheduler.schedule import Schedule
+from ..scheduler.units import format_ps
 from .gantt_slices import Slices, merge_below, slices_of
 from .output import check_folder, choose_format, write_output
 from .palette import ENGINE_COLOURS, engine_kind
-from .time_axis import exact_time, rounded_time, ticks
+from .time_axis import exact_time, ticks
 
 __all__ = ["GANTT_CSS", "MERGE_ABOVE", "Gantt", "draw_gantt", "gantt_svg"]
 
@@ -99,11 +100,11 @@ def draw_gantt(schedules: Schedule | Sequence[Schedule], path: str | os.PathLike
 
 
 def gantt_svg(
-    schedules: Sequence[Schedule], *, standalone: bool = True, merge_above: int = MERGE_ABOVE
+    schedules: Sequence[Schedule], *, standalone: bool = True, merge_above: int = MERGE_ABOVE, span_ps: int = 0
 ) -> tuple[str, tuple[str, ...]]:
     """The SVG text of a chart, and what it leaves out. Not ``standalone``: without the XML head and the style, for a
-    page that holds :data:`GANTT_CSS` itself."""
-    span = max(max(s.makespan_ps, s.bound_ps) for s in schedules)
+    page that holds :data:`GANTT_CSS` itself. The axis reaches to ``span_ps`` at least."""
+    span = max(span_ps, *(max(s.makespan_ps, s.bound_ps) for s in schedules))
     scale = _PLOT / max(span, 1)
     all_slices = [slices_of(schedule) for schedule in schedules]
     total = sum(map(len, all_slices))
@@ -179,14 +180,14 @@ def _block(schedule: Schedule, slices: Slices, top: float, scale: float) -> tupl
 def _title(schedule: Schedule) -> str:
     makespan, bound = schedule.makespan_ps, schedule.bound_ps
     ratio = f", {makespan / bound:.3f} x the bound (dashed)" if bound else ""
-    return f"{schedule.policy}: {rounded_time(makespan)}{ratio}; critical chain outlined"
+    return f"{schedule.policy}: {format_ps(makespan)}{ratio}; critical chain outlined"
 
 
 def _slices(
     schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], float], scale: float
 ) -> Iterator[str]:
     graph = schedule.graph
-    chain = {link.node for link in schedule.critical_chain()}
+    chain = set(schedule.critical_chain().nodes)
     kinds = [engine_kind(engine.name).replace("_", "-") for engine in schedule.engines]
     columns = (slices.node, slices.engine, slices.lane, slices.start_ps, slices.end_ps, slices.count, slices.busy_ps)
     late: list[str] = []  # outlined slices last, so that no neighbour covers an outline

@@ -1,8 +1,8 @@
-"""Times for a reader, and the ticks of a time axis."""
+"""Exact times, and the ticks of a time axis."""
 
 from __future__ import annotations
 
-__all__ = ["exact_time", "rounded_time", "ticks"]
+__all__ = ["exact_time", "ticks"]
 
 _UNITS = (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3), ("ps", 1))
 
@@ -14,16 +14,6 @@ def exact_time(ps: int) -> str:
         if abs(ps) >= size and ps * 1000 % size == 0:
             return f"{_decimal(ps, size)} {unit}"
     return f"{_decimal(ps, 1000)} ns"
-
-
-def rounded_time(ps: int) -> str:
-    """A time in four significant digits: ``12.35 us``."""
-    for unit, size in _UNITS:
-        if abs(ps) >= size:
-            value = ps / size
-            decimals = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 10 else 3
-            return f"{_stripped(f'{value:,.{decimals}f}')} {unit}"
-    return "0 ns"
 
 
 def ticks(span_ps: int, most: int) -> list[tuple[int, str]]:
@@ -46,6 +36,3 @@ def _decimal(ps: int, size: int) -> str:
     digits = str(rest).zfill(len(str(size)) - 1).rstrip("0") if size > 1 else ""
     return f"{'-' if ps < 0 else ''}{whole:,}" + (f".{digits}" if digits else "")
 
-
-def _stripped(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text

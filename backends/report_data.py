@@ -1,0 +1,68 @@
+"""What a report page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from ..ir.graph import Graph
+from ..linter.findings import LintReport
+from ..scheduler.liveness import Liveness
+from ..scheduler.schedule import Schedule
+
+__all__ = ["NumbersRow", "PolicyResult", "ReportData"]
+
+
+@attrs.frozen
+class PolicyResult:
+    """What came of one policy: its ``schedule``, or None with what there is to say about the ``deadlock``."""
+
+    policy: str
+    schedule: Schedule | None
+    deadlock: str = ""
+
+
+@attrs.frozen
+class NumbersRow:
+    """One output tensor against its reference: the largest absolute error, the tolerance, and whether it is met."""
+
+    tensor: str
+    max_abs_error: float
+    tolerance: float
+    ok: bool
+
+
+@attrs.frozen(eq=False)
+class ReportData:
+    """Everything that a report page shows; the page itself computes nothing but pictures.
+
+    ``title`` names the kernel and its launch, ``machine`` the machine. ``policies`` are in the order of the ladder.
+    ``bounds_ps`` are the lower bounds by name (empty where the graph's own edges close a cycle). ``numbers`` is empty
+    where nothing was compared; ``numbers_note`` says why, or how it was done. ``source`` is the kernel's text, which
+    begins at line ``source_line`` of its file (empty: not at hand). ``version`` is kernscope's own.
+    """
+
+    title: str
+    graph: Graph
+    machine: str
+    policies: tuple[PolicyResult, ...]
+    bounds_ps: Mapping[str, int]
+    liveness: Liveness
+    lint: LintReport
+    numbers: tuple[NumbersRow, ...] = ()
+    numbers_note: str = ""
+    source: str = ""
+    source_line: int = 1
+    version: str = ""
+
+    @property
+    def bound_ps(self) -> int:
+        """The best (largest) lower bound, in picoseconds; 0 where there is none."""
+        return max(self.bounds_ps.values(), default=0)
+
+    @property
+    def best(self) -> Schedule | None:
+        """The schedule of the shortest makespan, the first of equal ones; None where every policy deadlocks."""
+        schedules = [result.schedule for result in self.policies if result.schedule is not None]
+        return min(schedules, key=lambda schedule: schedule.makespan_ps, default=None)

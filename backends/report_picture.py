@@ -1,0 +1,76 @@
+"""A picture that a renderer laid out, made fit to stand inside a page."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from .dot import CRITICAL_COLOUR, EDGE_STYLES, RECYCLED_COLOUR
+from .palette import ENGINE_COLOURS
+
+__all__ = ["PICTURE_CSS", "inline_svg"]
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_LINK_TITLE = "{http://www.w3.org/1999/xlink}title"
+#: What a drawing consists of; nothing else is taken over into a page.
+_ELEMENTS = {_SVG + name for name in ("svg", "g", "title", "polygon", "path", "text", "ellipse", "polyline")}
+
+
+def _picture_css() -> str:
+    """A drawing has its colours as attributes; on a dark page they are replaced by their dark counterparts."""
+    shapes = [
+        *((colour.tint, colour.shade) for colour in ENGINE_COLOURS.values()),
+        *((style.colour, style.dark) for style in EDGE_STYLES.values()),
+        ("#15181c", "#f2f4f7"),
+        ("#3a4048", "#c3c9d2"),
+        ("#f7f8fa", "#191d22"),
+        ("#c3c8d0", "#3a4048"),
+        ("#9aa1ac", "#5b6470"),
+        (CRITICAL_COLOUR, "#ffffff"),
+        (RECYCLED_COLOUR, "#e0a030"),
+    ]
+    pairs = dict.fromkeys(shapes)
+    rules = [
+        f'  .drawing [{what}="{light}"] {{ {what}: {dark}; }}' for light, dark in pairs for what in ("fill", "stroke")
+    ]
+    return "\n".join(
+        [
+            ".drawing .graph > polygon { fill: none; }",
+            ".drawing text:not([fill]) { fill: var(--text); }",
+            "@media screen and (prefers-color-scheme: dark) {",
+            *rules,
+            "}",
+        ]
+    )
+
+
+PICTURE_CSS = _picture_css()
+
+
+def inline_svg(data: bytes, label: str) -> str:
+    """An SVG document of Graphviz as an element for a page.
+
+    It is parsed and written anew, from the elements that a drawing consists of and without identifiers and links; what
+    a link told when pointed at becomes the title of what it surrounded. ``label`` names the picture.
+    """
+    root = ElementTree.fromstring(data)
+    copy = _copied(root)
+    copy.set("class", "drawing")
+    copy.set("role", "img")
+    copy.set("aria-label", label)
+    ElementTree.register_namespace("", _SVG.strip("{}"))
+    return ElementTree.tostring(copy, encoding="unicode")
+
+
+def _copied(root: ElementTree.Element) -> ElementTree.Element:
+    """The tree without what has no place in a page. Drawings nest some five deep, scopes do not add to it."""
+    copy = ElementTree.Element(root.tag, {k: v for k, v in root.attrib.items() if k != "id" and not k.startswith("{")})
+    copy.text, copy.tail = root.text, root.tail
+    for child in root:
+        if child.tag == _SVG + "a":
+            told = child.get(_LINK_TITLE, "")
+            inside = ElementTree.SubElement(copy, _SVG + "g")
+            ElementTree.SubElement(inside, _SVG + "title").text = told
+            inside.extend(_copied(c) for c in child if c.tag in _ELEMENTS)
+        elif child.tag in _ELEMENTS:
+            copy.append(_copied(child))
+    return copy
