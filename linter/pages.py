@@ -1,0 +1,37 @@
+"""The rules' documentation pages, as files: ``python -m kernscope.linter.pages docs/rules`` writes them anew."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from .lint import explain
+from .rules import RULES
+
+__all__ = ["rule_pages", "write_pages"]
+
+
+def rule_pages() -> dict[str, str]:
+    """By file name the text of every page: ``index.md``, and one page for each rule."""
+    rows = "".join(
+        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.severity} | {rule.summary} |\n" for rule in RULES.values()
+    )
+    names = "\n".join(RULES)
+    index = (
+        "# Rules\n\n"
+        "What the linter knows. `kernscope explain CODE` prints the same pages.\n\n"
+        f"| code | name | default | fires when |\n|---|---|---|---|\n{rows}\n"
+        f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    )
+    return {"index.md": index, **{f"{code}.md": explain(code) for code in RULES}}
+
+
+def write_pages(folder: Path) -> None:
+    """Write all pages into a folder, which is made where it does not exist."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in rule_pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))

@@ -1,0 +1,43 @@
+"""Kernels from text: the linter's excerpts need source files, and tests that show them need stable lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kernscope as ks
+import pytest
+from kernscope.linter import LintReport
+
+HEADER = "import kernscope as ks\nfrom kernscope import tl\n\n"
+
+
+@pytest.fixture
+def load_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ks.Kernel]:
+    """The kernel of a module's text, which becomes the file ``kernel.py`` of the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def load(text: str) -> ks.Kernel:
+        path = tmp_path / "kernel.py"
+        path.write_text(text, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("kernel", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        (kernel,) = (value for value in vars(module).values() if isinstance(value, ks.Kernel))
+        return kernel
+
+    return load
+
+
+@pytest.fixture
+def lint(load_kernel: Callable[[str], ks.Kernel]) -> Callable[..., LintReport]:
+    """Lint a kernel given by its text, which starts in line 4 of ``kernel.py``, below the usual imports."""
+
+    def lint_text(text: str, *args: Any, **kwargs: Any) -> LintReport:
+        return ks.lint(load_kernel(HEADER + textwrap.dedent(text).lstrip("\n")), *args, **kwargs)
+
+    return lint_text

@@ -1,0 +1,59 @@
+"""Every rule has a page, and what the page shows is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import kernscope as ks
+import pytest
+from kernscope.linter import RULES, explain
+from kernscope.linter.pages import rule_pages
+
+LoadKernel = Callable[[str], ks.Kernel]
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "rules"
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_the_example_has_the_fault_and_no_other(code: str, load_kernel: LoadKernel) -> None:
+    """What a page shows as wrong is what its rule reports, at its severity."""
+    kernel = load_kernel(RULES[code].example.strip() + "\n")
+    report = ks.lint(kernel.launch(next(iter(kernel.launches))))
+    assert {d.code for d in report} == {code}
+    assert {d.severity for d in report} == {RULES[code].severity}
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_the_fix_has_no_fault_at_all(code: str, load_kernel: LoadKernel) -> None:
+    """What a page shows as right is clean under all rules."""
+    kernel = load_kernel(RULES[code].fix.strip() + "\n")
+    report = ks.lint(kernel.launch(next(iter(kernel.launches))))
+    assert str(report).splitlines() == [f"{report.title}: no findings"]
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_a_page_has_the_fixed_headings(code: str) -> None:
+    """In this order, and none of them empty."""
+    page = explain(code)
+    headings = [line for line in page.splitlines() if line.startswith("#")]
+    assert headings == [
+        f"# {code} {RULES[code].name}",
+        "## What it does",
+        "## Why it is bad",
+        "## Example",
+        "## Fix",
+        "## Options",
+    ]
+    assert all(section.strip() for section in page.split("## ")[1:])
+
+
+def test_the_pages_in_the_documentation_are_those_of_the_rules() -> None:
+    """`python -m kernscope.linter.pages docs/rules` writes them anew."""
+    assert {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")} == rule_pages()
+
+
+def test_a_page_is_found_by_code_or_name_in_any_case() -> None:
+    """And an unknown one is refused with the nearest."""
+    assert explain("ks201") == explain("KS201") == explain("use-after-scope")
+    with pytest.raises(ks.RuleError, match="did you mean 'KS20"):
+        explain("KS20I")
