@@ -99,11 +99,13 @@ def check_shape(shape: Any, what: str = "shape") -> Shape:
     Raises ``ShapeError`` where it is none; what a traced value raises when it is taken for a size passes through.
     """
     try:
-        dims = tuple(int(operator.index(n)) for n in (shape if hasattr(shape, "__getitem__") else (shape,)))
+        dims = tuple(int(operator.index(n)) for n in (shape if hasattr(shape, "__len__") else (shape,)))
     except TracedValueError:
         raise
     except TypeError:
-        raise ShapeError(f"{what} {shown(shape)} is no tuple of integers", help="write it as a tuple: (128, 64)") from None
+        raise ShapeError(
+            f"{what} {shown(shape)} is no tuple of integers", help="write it as a tuple: (128, 64)"
+        ) from None
     if any(n <= 0 for n in dims):
         raise ShapeError(f"{what} {dims} has no elements", help="every dimension must be at least 1")
     return dims

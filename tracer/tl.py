@@ -291,7 +291,7 @@ def _sizes(name: str, sizes: tuple[Any, ...], shape: Any) -> Any:
         raise ArgumentError(f"{name}: one shape is needed", help=f"tl.{name}(x, (rows, cols))")
     if shape is not None:
         return shape
-    return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__getitem__") else sizes
+    return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__len__") else sizes
 
 
 @_located
