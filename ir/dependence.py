@@ -292,11 +292,15 @@ def _handovers(graph: GraphColumns, cell: IntArray, access: IntArray, flags: Int
 
 def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: IntArray, rows: _Rows) -> None:
     """The rule itself, access by access, for the cells of irregular accesses; only edges between different storages are
-    kept. A write with gaps does not end the readers and writers before it: what it leaves out is still theirs."""
+    kept. A write with gaps does not end the readers and writers before it: what it leaves out is still theirs. And only
+    between two accesses without gaps is it certain that the reader read what the writer wrote, so that who waits for the
+    reader need not wait for the writer."""
     nodes, storages, modes = graph.accesses.node, graph.accesses.storage, graph.accesses.mode
     found: dict[tuple[int, int], int] = {}
     writers: dict[int, int] = {}
     readers: dict[int, int] = {}
+    solid_readers: set[int] = set()
+    gappy_writers: dict[int, int] = {}
     previous = -1
 
     def wait(earlier: dict[int, int], node: int, storage: int, reason: Reason) -> None:
@@ -307,19 +311,23 @@ def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: 
 
     for at, row in zip(cell.tolist(), access.tolist(), strict=True):
         if at != previous:
-            writers, readers, previous = {}, {}, at
+            writers, readers, solid_readers, gappy_writers, previous = {}, {}, set(), {}, at
         node, storage = int(nodes[row]), int(storages[row])
         if modes[row] == Mode.READ:
             wait(writers, node, storage, Reason.DATA)
             readers[node] = storage
+            if solid[row]:
+                solid_readers.add(node)
             continue
         others = {n: s for n, s in readers.items() if n != node}
         if others:
             wait(others, node, storage, Reason.WAR)
-        if not others or not solid[row]:
-            wait(writers, node, storage, Reason.WAW)
+        read_for_certain = bool(solid_readers - {node})
+        wait(gappy_writers if solid[row] and read_for_certain else writers, node, storage, Reason.WAW)
         if solid[row]:
-            writers, readers = {}, {}
+            writers, readers, solid_readers, gappy_writers = {}, {}, set(), {}
+        else:
+            gappy_writers[node] = storage
         writers[node] = storage
     pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)
     reasons = np.array(list(found.values()), dtype=np.int64)
