@@ -98,7 +98,6 @@ def _graph_attributes(folded: Folded) -> dict[str, str]:
         "nodesep": "0.22",
         "ranksep": "0.38",
         "newrank": "true",
-        "tooltip": label_text(folded.graph.kernel),
         **(_QUICK if len(folded.boxes) > _BOXES_WITH_CURVES else {}),
     }
 
@@ -164,6 +163,7 @@ def _frame_attributes(folded: Folded, frame: Frame) -> dict[str, str]:
         "fontsize": "12" if outermost else "10",
         "style": "rounded,filled" if outermost else "rounded",
         "fillcolor": "#f7f8fa",
+        "bgcolor": "transparent",
         "color": "#c3c8d0" if outermost else "#9aa1ac",
         "fontcolor": "#3a4048",
         "class": "rank" if outermost else "scope",

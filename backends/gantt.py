@@ -31,6 +31,7 @@ _WIDTH, _LEFT, _RIGHT = 1200.0, 128.0, 20.0
 _PLOT = _WIDTH - _LEFT - _RIGHT
 _LANE, _GAP, _RANK_HEAD, _TITLE, _AXIS, _BETWEEN = 18.0, 5.0, 22.0, 30.0, 26.0, 18.0
 _CHARACTER = 6.2  # width of a character in a slice, in pixels
+_OUTLINED = 6.0  # narrower slices would vanish behind an outline: the critical chain underlines them
 
 #: The chart's colours, light and dark; everything is below ``.gantt``, so that a page may hold several.
 GANTT_CSS = """
@@ -43,7 +44,8 @@ GANTT_CSS = """
 .gantt .mark { stroke: #15181c; stroke-width: 1; }
 .gantt .bound { stroke: #616975; stroke-width: 1; stroke-dasharray: 4 3; }
 .gantt .slice { stroke: #ffffff; stroke-width: 0.5; }
-.gantt .slice.critical { stroke: #111111; stroke-width: 1.6; }
+.gantt .slice.critical { stroke: #111111; stroke-width: 1.4; }
+.gantt .strip { fill: #111111; pointer-events: none; }
 .gantt .name { font-size: 10px; pointer-events: none; }
 @media screen and (prefers-color-scheme: dark) {
   .gantt { background: #14171b; }
@@ -56,6 +58,7 @@ GANTT_CSS = """
   .gantt .bound { stroke: #99a1ad; }
   .gantt .slice { stroke: #14171b; }
   .gantt .slice.critical { stroke: #ffffff; }
+  .gantt .strip { fill: #ffffff; }
 }
 """ + "".join(
     f".gantt .slice.{kind.replace('_', '-')} {{ fill: {colour.solid}; }}\n"
@@ -180,7 +183,7 @@ def _block(schedule: Schedule, slices: Slices, top: float, scale: float) -> tupl
 def _title(schedule: Schedule) -> str:
     makespan, bound = schedule.makespan_ps, schedule.bound_ps
     ratio = f", {makespan / bound:.3f} x the bound (dashed)" if bound else ""
-    return f"{schedule.policy}: {format_ps(makespan)}{ratio}; critical chain outlined"
+    return f"{schedule.policy}: {format_ps(makespan)}{ratio}; critical chain outlined, where narrow underlined"
 
 
 def _slices(
@@ -202,11 +205,14 @@ def _slices(
         else:
             words = f"{format_node(graph, node)}\n{times}" + ("\non the critical chain" if critical else "")
         pale = f' fill-opacity="{0.35 + 0.65 * busy / (end - start):.2f}"' if merged and busy < end - start else ""
+        outlined = critical and width >= _OUTLINED
         shape = (
-            f'<rect class="slice {kind}{" critical" if critical else ""}" x="{x:.3f}" y="{y + 1:.1f}" '
+            f'<rect class="slice {kind}{" critical" if outlined else ""}" x="{x:.3f}" y="{y + 1:.1f}" '
             f'width="{max(width, 0.2):.3f}" height="{_LANE - 3:g}"{pale} data-node="{node}" data-count="{count}" '
             f'data-start-ps="{start}" data-end-ps="{end}"><title>{escape(words)}</title></rect>'
         )
+        if critical and not outlined:
+            shape += f'<rect class="strip" x="{x:.3f}" y="{y + _LANE - 3.5:.1f}" width="{max(width, 0.4):.3f}" height="3"/>'
         name = graph[node].op
         if not merged and width > len(name) * _CHARACTER + 4:
             shape += f'<text class="name {kind}" x="{x + 4:.2f}" y="{y + 12.5:.1f}">{escape(name)}</text>'
