@@ -14,7 +14,8 @@ __all__ = ["rule_pages", "write_pages"]
 def rule_pages() -> dict[str, str]:
     """By file name the text of every page: ``index.md``, and one page for each rule."""
     rows = "".join(
-        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.severity} | {rule.summary} |\n" for rule in RULES.values()
+        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.severity} | {rule.summary} |\n"
+        for rule in RULES.values()
     )
     names = "\n".join(RULES)
     index = (

@@ -13,6 +13,8 @@ from ..scheduler.dag import topological_order
 
 __all__ = ["Race", "find_races"]
 
+_PAIRS_AT_ONCE = 1 << 16
+
 
 @attrs.frozen
 class Race:
@@ -38,10 +40,6 @@ class _Views:
     nodes: IntArray
     start: IntArray
 
-    def nodes_of(self, view: int) -> IntArray:
-        """The nodes of a view, in ascending order."""
-        return self.nodes[self.start[view] : self.start[view + 1]]
-
 
 def find_races(graph: Graph) -> list[Race]:
     """All races, those of the same two source lines on one tensor together, in order of their first nodes.
@@ -55,41 +53,63 @@ def find_races(graph: Graph) -> list[Race]:
     a, b = _overlapping(graph, views)
     if not len(a):
         return []
-    low, high = np.minimum(views.stack[a], views.stack[b]), np.maximum(views.stack[a], views.stack[b])
-    keys, which = np.unique(np.column_stack((views.storage[a], low, high)), axis=0, return_inverse=True)
+    reach = _Reach(graph) if len(graph.channels) else None
+    units = _units_of(views, np.unique(np.concatenate((a, b))), reach)
+    a, b = units.pairs(a, b)
+    if reach is not None:
+        loose = reach.unordered(units.first_node[a], units.first_node[b])
+        a, b = a[loose], b[loose]
+    stack_a, stack_b = views.stack[units.view[a]], views.stack[units.view[b]]
+    keys = np.column_stack((views.storage[units.view[a]], np.minimum(stack_a, stack_b), np.maximum(stack_a, stack_b)))
+    keys, which = np.unique(keys, axis=0, return_inverse=True)
     by_group = np.argsort(which.reshape(-1), kind="stable")
-    groups = np.split(by_group, np.cumsum(np.bincount(which.reshape(-1)))[:-1])
-    order = _Reach(graph) if len(graph.channels) else None
-    races = [
-        race
-        for (storage, _, _), group in zip(keys.tolist(), groups, strict=True)
-        if (race := _race_of(views, storage, a[group], b[group], order)) is not None
-    ]
+    groups = (
+        np.split(by_group, np.cumsum(np.bincount(which.reshape(-1), minlength=len(keys)))[:-1]) if len(keys) else []
+    )
+    races = []
+    for storage, group in zip(keys[:, 0].tolist(), groups, strict=True):
+        ones, twos = units.first_node[a[group]], units.first_node[b[group]]
+        first, second = min(zip(np.minimum(ones, twos).tolist(), np.maximum(ones, twos).tolist(), strict=True))
+        racing = np.unique(np.concatenate((a[group], b[group])))
+        races.append(Race(storage, first, second, nodes=tuple(np.sort(units.nodes_of(racing)).tolist())))
     return sorted(races, key=lambda race: (race.first, race.second, race.storage))
 
 
-def _race_of(views: _Views, storage: int, a: IntArray, b: IntArray, order: _Reach | None) -> Race | None:
-    """The race of pairs of views that share elements; None where all their nodes are in order."""
-    if order is None:
-        involved = np.unique(np.concatenate((a, b)))
-        nodes = np.concatenate([views.nodes_of(view) for view in involved.tolist()])
-        ones, twos = views.nodes[views.start[a]], views.nodes[views.start[b]]
-    else:
-        loose: list[IntArray] = []
-        examples: list[tuple[int, int]] = []
-        for ours, theirs in zip(map(views.nodes_of, a.tolist()), map(views.nodes_of, b.tolist()), strict=True):
-            racing = order.unordered(ours, theirs)
-            if not len(racing[0]):
-                continue
-            loose += racing
-            # The first of ours races with some of theirs, not necessarily with the first.
-            examples.append((int(racing[0][0]), int(order.unordered(racing[0][:1], theirs)[1][0])))
-        if not examples:
-            return None
-        nodes = np.concatenate(loose)
-        ones, twos = np.array(examples).T
-    first = min(zip(np.minimum(ones, twos).tolist(), np.maximum(ones, twos).tolist(), strict=True))
-    return Race(storage, *first, nodes=tuple(np.unique(nodes).tolist()))
+@attrs.frozen(eq=False)
+class _Units:
+    """The nodes of views in parts that no path tells apart: the nodes of a unit reach, and are reached by, the same.
+    ``view`` and ``first_node`` are by unit; units of a view lie side by side; unit i has the nodes
+    ``nodes[start[i]:start[i + 1]]``."""
+
+    view: IntArray
+    first_node: IntArray
+    nodes: IntArray
+    start: IntArray
+
+    def nodes_of(self, units: IntArray) -> IntArray:
+        """All nodes of some units."""
+        return np.concatenate([self.nodes[self.start[unit] : self.start[unit + 1]] for unit in units.tolist()])
+
+    def pairs(self, a: IntArray, b: IntArray) -> tuple[IntArray, IntArray]:
+        """For pairs of views all pairs of their units."""
+        first_a, first_b = np.searchsorted(self.view, a), np.searchsorted(self.view, b)
+        count_b = np.searchsorted(self.view, b, side="right") - first_b
+        counts = (np.searchsorted(self.view, a, side="right") - first_a) * count_b
+        pair = np.repeat(np.arange(len(a)), counts)
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return first_a[pair] + within // count_b[pair], first_b[pair] + within % count_b[pair]
+
+
+def _units_of(views: _Views, involved: IntArray, reach: _Reach | None) -> _Units:
+    view = np.repeat(np.arange(len(views.row)), np.diff(views.start))
+    chosen = np.isin(view, involved)
+    view, nodes = view[chosen], views.nodes[chosen]
+    kind = np.zeros(len(nodes), dtype=np.int64) if reach is None else reach.kind_of(nodes)
+    parts, which = np.unique(np.column_stack((view, kind)), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    nodes = nodes[np.argsort(which, kind="stable")]
+    start = np.append(0, np.cumsum(np.bincount(which)))
+    return _Units(view=parts[:, 0], first_node=nodes[start[:-1]], nodes=nodes, start=start)
 
 
 # --- which accesses meet ----------------------------------------------------------------------------------------------
@@ -258,19 +278,23 @@ class _Reach:
         _spread(self._first, sweep[::-1], edges.target, edges.source, np.minimum, repeat=len(left) > 0)
         _spread(self._last, sweep, edges.source, edges.target, np.maximum, repeat=len(left) > 0)
 
-    def unordered(self, ours: IntArray, theirs: IntArray) -> tuple[IntArray, IntArray]:
-        """Of nodes of one rank and nodes of another: those that some node of the other side is in no order with."""
-        forward, backward = self._reaches(ours, theirs), self._reaches(theirs, ours).T
-        loose: IntArray = np.logical_not(forward | backward)
-        return ours[np.any(loose, axis=1)], theirs[np.any(loose, axis=0)]
+    def kind_of(self, nodes: IntArray) -> IntArray:
+        """A number for each node, the same for nodes that reach and are reached by the same."""
+        columns = np.concatenate((self._first[nodes], self._last[nodes]), axis=1)
+        _, kind = np.unique(columns, axis=0, return_inverse=True)
+        return kind.reshape(-1)
+
+    def unordered(self, a: IntArray, b: IntArray) -> IntArray:
+        """For pairs of nodes of different ranks: whether no path leads either way. ``(len(a),)`` bool."""
+        loose = np.empty(len(a), dtype=np.bool_)
+        for begin in range(0, len(a), _PAIRS_AT_ONCE):
+            part = slice(begin, begin + _PAIRS_AT_ONCE)
+            loose[part] = ~(self._reaches(a[part], b[part]) | self._reaches(b[part], a[part]))
+        return loose
 
     def _reaches(self, sources: IntArray, targets: IntArray) -> IntArray:
-        """``(len(sources), len(targets))``: whether a path leads there. All targets are of one rank."""
-        chains = np.flatnonzero(self._chain_rank == self._rank[targets[0]])
-        first, of_source = np.unique(self._first[np.ix_(sources, chains)], axis=0, return_inverse=True)
-        last, of_target = np.unique(self._last[np.ix_(targets, chains)], axis=0, return_inverse=True)
-        table: IntArray = np.any(first[:, None, :] <= last[None, :, :], axis=2)
-        reaches: IntArray = table[np.ix_(of_source.reshape(-1), of_target.reshape(-1))]
+        on_rank = self._chain_rank[None, :] == self._rank[targets][:, None]
+        reaches: IntArray = np.any(on_rank & (self._first[sources] <= self._last[targets]), axis=1)
         return reaches
 
 
