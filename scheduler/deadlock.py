@@ -16,11 +16,13 @@ __all__ = ["Wait", "deadlock_error", "edge_cycle", "waiting_cycle"]
 
 @attrs.frozen
 class Wait:
-    """``node`` waits for ``other``: ``cause`` is an edge's reason, ``"engine"`` or ``"program order"``."""
+    """``node`` waits for ``other``: ``cause`` is an edge's reason, ``"engine"`` or ``"program order"``; ``through`` so many
+    nodes of the same rank in between, each of which waits for the next for the same cause."""
 
     node: int
     cause: str
     other: int
+    through: int = 0
 
 
 def edge_cycle(problem: Problem) -> tuple[Wait, ...]:
@@ -28,7 +30,7 @@ def edge_cycle(problem: Problem) -> tuple[Wait, ...]:
     dag = problem.dag
     arcs = find_cycle(len(dag), dag.order, dag.source, dag.target)
     waits = [Wait(int(dag.target[a]), Reason(problem.reason[a]).label, int(dag.source[a])) for a in arcs]
-    return _rotated(waits)
+    return _condensed(problem, waits)
 
 
 def waiting_cycle(problem: Problem, constraints: Constraints) -> tuple[Wait, ...]:
@@ -54,13 +56,25 @@ def waiting_cycle(problem: Problem, constraints: Constraints) -> tuple[Wait, ...
         label = Reason(kind).label if kind < ArcKind.ENGINE else "engine" if kind == ArcKind.ENGINE else "program order"
         waits.append(Wait(node, label, source))
         node, through = source, False
-    return _rotated(waits)
+    return _condensed(problem, waits)
 
 
-def _rotated(waits: list[Wait]) -> tuple[Wait, ...]:
-    """The same cycle from its smallest node on."""
-    at = min(range(len(waits)), key=lambda i: waits[i].node)
-    return tuple(waits[at:] + waits[:at])
+def _condensed(problem: Problem, waits: list[Wait]) -> tuple[Wait, ...]:
+    """The same cycle from the smallest receive or send on, runs of one cause within a rank as one wait: a long chain of
+    arithmetic between two messages is one line to a reader."""
+    rank = problem.command_rank[problem.command[[wait.node for wait in waits]]].tolist()
+    # Only a message or its credit leads to another rank: behind one the ranks change, and the cycle can be cut.
+    cut = min((i for i in range(len(waits)) if rank[i - 1] != rank[i]), key=lambda i: waits[i].node, default=0)
+    turned = waits[cut:] + waits[:cut]
+    ranks = rank[cut:] + rank[:cut]
+    found = [turned[0]]
+    for place, wait in enumerate(turned[1:], start=1):
+        last = found[-1]
+        if wait.cause == last.cause and ranks[place] == ranks[place - 1] == ranks[(place + 1) % len(ranks)]:
+            found[-1] = attrs.evolve(last, other=wait.other, through=last.through + 1)
+        else:
+            found.append(wait)
+    return tuple(found)
 
 
 _FULL = "let one rank receive before it sends, or give the link more slots"
@@ -75,7 +89,8 @@ def deadlock_error(graph: Graph, policy: str, waits: tuple[Wait, ...]) -> Deadlo
         location = node.location
         if location is not None:
             cycle.append(location)
-            role = f"rank {node.rank}: {node.op} waits for {other.op} of rank {other.rank} ({wait.cause})"
+            cause = f"{wait.cause}, through {wait.through} more" if wait.through else wait.cause
+            role = f"rank {node.rank}: {node.op} waits for {other.op} of rank {other.rank} ({cause})"
             places.append((role, location))
     full = any(wait.cause == Reason.CREDIT.label for wait in waits)
     return DeadlockError(

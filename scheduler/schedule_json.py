@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.tables import AccessKind, Mode, Reason, StorageKind
@@ -82,6 +84,7 @@ def _nodes(schedule: Schedule) -> list[dict[str, Any]]:
     accesses = _accesses(graph)
     starts = graph.access_start.tolist()
     waited = schedule.waited_for
+    places = {stack: _location(graph, stack) for stack in np.unique(n.stack).tolist()}
     return [
         {
             "id": number,
@@ -95,7 +98,7 @@ def _nodes(schedule: Schedule) -> list[dict[str, Any]]:
             "start_ps": start,
             "end_ps": end,
             "waited_for": _waited(waited, number),
-            "loc": _location(graph, stack),
+            "loc": places[stack],
             "accesses": accesses[starts[number] : starts[number + 1]],
         }
         for number, (op, rank, command, channel, stack, engine, lane, issue, start, end) in enumerate(rows)
@@ -120,15 +123,18 @@ def _accesses(graph: Graph) -> list[dict[str, Any]]:
     rows = zip(*(column.tolist() for column in (a.storage, a.mode, a.kind, a.offset, a.layout)), strict=True)
     modes = {int(mode): mode.name.lower() for mode in Mode}
     kinds = {int(kind): kind.name.lower() for kind in AccessKind}
+    shapes = [list(layout.shape) for layout in graph.layouts]
+    strides = [list(layout.strides) for layout in graph.layouts]
+    dtypes = [layout.dtype.short for layout in graph.layouts]
     return [
         {
             "storage": storage,
             "mode": modes[mode],
             "kind": kinds[kind],
             "offset": offset,
-            "shape": list(graph.layouts[layout].shape),
-            "strides": list(graph.layouts[layout].strides),
-            "dtype": graph.layouts[layout].dtype.short,
+            "shape": shapes[layout],
+            "strides": strides[layout],
+            "dtype": dtypes[layout],
         }
         for storage, mode, kind, offset, layout in rows
     ]

@@ -1,0 +1,29 @@
+"""The in-order policies against a simulation with one process per CPU, engine and node."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from policysim import simulate
+from problemgen import problems
+
+from kernscope.scheduler.constraints import IN_ORDER_POLICIES
+from kernscope.scheduler.in_order import Times
+from kernscope.scheduler.list_search import EFFORTS
+from kernscope.scheduler.policies import run_policy
+
+
+@pytest.mark.parametrize("policy", IN_ORDER_POLICIES)
+@given(data=st.data())
+@settings(max_examples=120, deadline=None)
+def test_times_equal_the_simulation(policy: str, data: st.DataObject) -> None:
+    """Every issue and start is what the event-by-event simulation gives; where that comes to rest early, the policy
+    reports a deadlock."""
+    problem = data.draw(problems())
+    expected = simulate(problem, policy)
+    times = run_policy(problem, policy, EFFORTS["fast"])
+    if expected is None:
+        assert not isinstance(times, Times)
+    else:
+        assert isinstance(times, Times)
+        assert times.issue_ps.tolist() == expected[0]
+        assert times.start_ps.tolist() == expected[1]
