@@ -24,9 +24,9 @@ from .ir.target import Target
 from .ir.verify import verify
 from .linter import Diagnostic, LintReport, explain
 from .scheduler.ladder import Ladder
+from .scheduler.list_search import schedule_dag
 from .scheduler.liveness import Liveness
 from .scheduler.machine import Machine, load_machine, machine_names
-from .scheduler.list_search import schedule_dag
 from .scheduler.schedule import Schedule
 from .tracer import tl
 from .tracer.handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle

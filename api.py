@@ -43,8 +43,8 @@ def trace(
     """Run a kernel once per rank in trace mode and return its graph.
 
     ``kernel`` is a function or a ``@ks.kernel`` with its arguments, or a launch (whose arguments keywords override).
-    ``ranks`` and ``machine`` (a preset's name, a TOML file's path or a ``Machine``): None means the launch's, else 1 and
-    the default machine. ``strict`` raises ``UseAfterScopeError`` at the first use of a handle after its scope.
+    ``ranks`` and ``machine`` (a preset's name, a TOML file's path or a ``Machine``): None means the launch's, else 1
+    and the default machine. ``strict`` raises ``UseAfterScopeError`` at the first use of a handle after its scope.
     ``on_overflow="record"`` goes on past the scratch budget.
 
     Raises what ``tl`` raises at the kernel's lines, ``ArgumentError`` for arguments that do not fit, ``NodeLimitError``
@@ -106,9 +106,7 @@ def schedule(graph: Graph, policy: str = "list", machine: Any = None, effort: st
     return schedule_graph(graph, machine, policy, effort)
 
 
-def compare(
-    graph: Graph, policies: Sequence[str] = POLICIES, machine: Any = None, effort: str = "normal"
-) -> Ladder:
+def compare(graph: Graph, policies: Sequence[str] = POLICIES, machine: Any = None, effort: str = "normal") -> Ladder:
     """Schedule a graph under several policies: one row each, with the lower bounds; a deadlock is a row, too."""
     return compare_policies(graph, machine, policies, effort)
 
@@ -132,9 +130,7 @@ def lint(
         graph, title = subject, subject.kernel
         described = load_machine(machine) if machine is not None else _preset_of(graph)
     else:
-        graph = _trace(
-            subject, args, kwargs, ranks=ranks, machine=machine, on_overflow="record", on_bounds="record"
-        )
+        graph = _trace(subject, args, kwargs, ranks=ranks, machine=machine, on_overflow="record", on_bounds="record")
         wanted = subject.machine if machine is None and isinstance(subject, Launch) else machine
         described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
         title = f"{graph.kernel}:{subject.name}" if isinstance(subject, Launch) and subject.name else graph.kernel

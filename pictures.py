@@ -1,4 +1,5 @@
-"""The public functions that draw. Apart from :mod:`kernscope.api`, so that importing kernscope loads no drawing library."""
+"""The public functions that draw. Apart from :mod:`kernscope.api`, so that importing kernscope loads no drawing
+library."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ for _command in (trace, lint, schedule, run, draw, report, explain, machine):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; its exit status. Errors are printed, never raised (with ``--debug`` their traceback too)."""
+    """Run the command line; its exit status. Errors are printed, never raised (with ``--debug`` their traceback
+    too)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result: Any = app.main(args=given, prog_name="kernscope", standalone_mode=False)

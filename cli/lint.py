@@ -9,15 +9,17 @@ from pathlib import Path
 import click
 
 from ..ir.errors import KernelFileError, KernscopeError
+from ..ir.load import load
+from ..ir.saved import is_saved_graph
 from ..linter import LintReport, lint_graph
+from ..linter.findings import SEVERITIES, Severity
 from ..linter.formats import FORMATS
+from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch
 from .options import described_machine, machine_options, trace_launch
 from .targets import Target, find_kernels, split_target
 
 __all__ = ["lint"]
-
-_SEVERITIES = ("error", "warning", "info")
 
 
 @click.command()
@@ -26,7 +28,9 @@ _SEVERITIES = ("error", "warning", "info")
 @click.option("--output-format", type=click.Choice(sorted(FORMATS)), default="full", show_default=True)
 @click.option("--select", metavar="CODES", multiple=True, help="Only these rules: KS201, KS2, ... Repeatable.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these rules. Repeatable.")
-@click.option("--fail-on", type=click.Choice(_SEVERITIES), default="error", show_default=True, help="Exit 1 from here on.")
+@click.option(
+    "--fail-on", type=click.Choice(SEVERITIES), default="error", show_default=True, help="Exit 1 from here on."
+)
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also with findings.")
 @machine_options
 @click.pass_context
@@ -37,7 +41,7 @@ def lint(
     output_format: str,
     select: Sequence[str],
     ignore: Sequence[str],
-    fail_on: str,
+    fail_on: Severity,
     exit_zero: bool,
     machine: str | None,
     overrides: Sequence[str],
@@ -49,7 +53,11 @@ def lint(
     reports: list[LintReport] = []
     failures: list[KernscopeError] = []
     codes, skipped = _codes(select), _codes(ignore)
-    for launch in _launches(paths, launch_name, failures):
+    for path in filter(is_saved_graph, paths):
+        graph = load(path)
+        described = described_machine(machine or machine_of(graph, None), overrides)
+        reports.append(lint_graph(graph, machine=described, select=codes, ignore=skipped))
+    for launch in _launches([path for path in paths if not is_saved_graph(path)], launch_name, failures):
         try:
             described = described_machine(launch.machine if machine is None else machine, overrides)
             graph = trace_launch(launch, described, record=True)
@@ -81,7 +89,7 @@ def _launches(paths: Sequence[str], name: str | None, failures: list[KernscopeEr
         if not kernels:
             click.echo(f"{target}: no kernels", err=True)
         for kernel_name, kernel in kernels.items():
-            chosen = [kernel.launches[name]] if name in kernel.launches else [] if name else [*kernel.launches.values()]
+            chosen = [launch for launch in kernel.launches.values() if name in (None, launch.name)]
             if not chosen:
                 what = f"no launch {name!r}" if name else "no launch"
                 click.echo(f"{target.source}: kernel {kernel_name} is not linted: it has {what}", err=True)

@@ -11,7 +11,10 @@ import click
 from .. import api
 from ..ir.errors import KernelRaisedError, KernscopeError, OptionError
 from ..ir.graph import Graph
+from ..ir.load import load
+from ..ir.saved import is_saved_graph
 from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
+from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch
 from .targets import author_frames, resolve_launch
 
@@ -43,20 +46,34 @@ def target_options(function: F) -> F:
         multiple=True,
         help="A kernel argument: a Python literal, or a tensor such as q=f16[128,128]. Repeatable.",
     )(function)
-    function = click.option("--launch", metavar="NAME", help="The launch to use; default: the kernel's first.")(function)
+    function = click.option("--launch", metavar="NAME", help="The launch to use; default: the kernel's first.")(
+        function
+    )
     return click.argument("target")(function)
 
 
 @attrs.frozen
 class Job:
-    """What a command works on: a launch, and the machine it is traced and scheduled for."""
+    """What a command works on: a launch to trace, or a saved graph; and the machine it is traced and scheduled for."""
 
-    launch: Launch
     machine: Machine
+    launch: Launch | None = None
+    saved: Graph | None = None
 
-    def trace(self, *, record: bool = False) -> Graph:
-        """Trace the launch; ``record`` notes overflow and accesses out of bounds rather than raising."""
-        return trace_launch(self.launch, self.machine, record=record)
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        if self.launch is not None:
+            return self.launch.kernel.name
+        assert self.saved is not None, "a job has a launch or a graph"
+        return self.saved.kernel
+
+    def graph(self, *, record: bool = False) -> Graph:
+        """The graph: traced (``record`` notes overflow and accesses out of bounds rather than raising), or as saved."""
+        if self.launch is not None:
+            return trace_launch(self.launch, self.machine, record=record)
+        assert self.saved is not None, "a job has a launch or a graph"
+        return self.saved
 
 
 def make_job(
@@ -68,8 +85,15 @@ def make_job(
     overrides: Sequence[str],
 ) -> Job:
     """The job that the shared options describe."""
+    if is_saved_graph(target):
+        given = {"--launch": launch, "--arg": arguments, "--ranks": ranks}
+        wrong = [option for option, value in given.items() if value]
+        if wrong:
+            raise OptionError(f"{wrong[0]} with a saved graph", help="it was traced already: give the kernel's file")
+        graph = load(target)
+        return Job(described_machine(machine or machine_of(graph, None), overrides), saved=graph)
     found = resolve_launch(target, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
-    return Job(found, described_machine(found.machine, overrides))
+    return Job(described_machine(found.machine, overrides), launch=found)
 
 
 def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:

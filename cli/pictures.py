@@ -28,9 +28,9 @@ __all__ = ["draw", "report"]
 def draw(output: str | None, policy: str | None, **options: Any) -> None:
     """Draw the graph of TARGET: scopes as frames, engines as colours, reasons of edges as line styles."""
     job = make_job(**options)
-    path = output or f"{_file_name(job.launch.kernel.name)}.svg"
+    path = output or f"{_file_name(job.kernel)}.svg"
     check_folder(path)
-    graph = job.trace(record=True)
+    graph = job.graph(record=True)
     schedule = api.schedule(graph, policy, job.machine) if policy else None
     click.echo(str(pictures.draw(graph, path, schedule=schedule)))
 
@@ -40,15 +40,15 @@ def draw(output: str | None, policy: str | None, **options: Any) -> None:
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
 @click.pass_context
-def report(context: click.Context, output: str | None, no_run: bool, **options: Any) -> None:
+def report(context: click.Context, /, output: str | None, no_run: bool, **options: Any) -> None:
     """The main job: print a summary of TARGET and write it, with pictures, as one HTML page.
 
     Exit status 1: findings at error level, or a mismatch with the reference.
     """
     job = make_job(**options)
-    path = output or f"{_file_name(job.launch.kernel.name)}.html"
+    path = output or f"{_file_name(job.kernel)}.html"
     check_folder(path)
-    graph = job.trace(record=True)
+    graph = job.graph(record=True)
     data = pictures.gather(graph, job.machine, launch=job.launch, numbers=not no_run)
     click.echo("\n".join(_summary(data)))
     for note in write_report(path, data):
@@ -80,7 +80,8 @@ def _summary(data: ReportData) -> Iterator[str]:
     yield f"numbers   {data.numbers_note}"
     for row in data.numbers:
         verdict = "agrees with" if row.ok else "DIFFERS from"
-        yield f"          {row.tensor} {verdict} the reference: largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"
+        errors = f"largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"
+        yield f"          {row.tensor} {verdict} the reference: {errors}"
     yield ""
     rows = [("policy", "makespan", "of the bound")]
     for result in data.policies:
@@ -88,7 +89,11 @@ def _summary(data: ReportData) -> Iterator[str]:
             rows.append((result.policy, "deadlock", "-"))
         else:
             rows.append(
-                (result.policy, format_ps(result.schedule.makespan_ps), f"x {result.schedule.makespan_ps / data.bound_ps:.3f}")
+                (
+                    result.policy,
+                    format_ps(result.schedule.makespan_ps),
+                    f"x {result.schedule.makespan_ps / data.bound_ps:.3f}",
+                )
                 if data.bound_ps
                 else (result.policy, format_ps(result.schedule.makespan_ps), "-")
             )

@@ -25,16 +25,23 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @click.command()
 @target_options
-@click.option("--inputs", "inputs_file", metavar="FILE", help="Inputs by tensor name, an .npz file; default: random ones.")
+@click.option(
+    "--inputs", "inputs_file", metavar="FILE", help="Inputs by tensor name, an .npz file; default: random ones."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
 @click.option(
-    "--order", type=click.Choice(("program", *POLICIES)), default="program", show_default=True, help="Program or a schedule's."
+    "--order",
+    type=click.Choice(("program", *POLICIES)),
+    default="program",
+    show_default=True,
+    help="Program or a schedule's.",
 )
 @click.option("--poison", is_flag=True, help="Fill rewound scratch with NaN; in program order, report stale accesses.")
 @click.option("-o", "--output", metavar="FILE", help="Write the outputs to an .npz file.")
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     inputs_file: str | None,
     seed: int,
     order: str,
@@ -47,19 +54,21 @@ def run(
     Exit status 1: a mismatch with the reference, or stale accesses caught by --poison.
     """
     job = make_job(**options)
-    graph = job.trace()
+    graph = job.graph()
     inputs = {**random_inputs(graph, seed), **graph.defaults, **(_read(inputs_file) if inputs_file else {})}
     chosen = order if order == "program" else api.schedule(graph, order, job.machine)
     done = execute(graph, inputs, chosen, poison)
     click.echo(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
     click.echo(table([(name, _shape(a), _range(a)) for name, a in done.outputs.items()]))
-    comparisons = api.compare_with_launch(job.launch, inputs, done.outputs)
+    comparisons = api.compare_with_launch(job.launch, inputs, done.outputs) if job.launch is not None else []
     click.echo("\n".join(comparison_lines(comparisons)))
     if output:
         _write(output, done.outputs)
         click.echo(f"wrote {output}", err=True)
     caught = {
-        "stale read": done.stale_reads, "stale write": done.stale_writes, "read of unwritten bytes": done.unwritten_reads
+        "stale read": done.stale_reads,
+        "stale write": done.stale_writes,
+        "read of unwritten bytes": done.unwritten_reads,
     }
     for what, nodes in caught.items():
         if nodes:
@@ -103,7 +112,9 @@ def _read(path: str) -> dict[str, Array]:
     except FileNotFoundError:
         raise InputError(f"no file {path!r}", help="write one with np.savez(path, q=..., k=...)") from None
     except (OSError, ValueError, EOFError, AttributeError, TypeError) as error:
-        raise InputError(f"{path!r} is no .npz file: {error}", help="write one with np.savez(path, q=..., k=...)") from None
+        raise InputError(
+            f"{path!r} is no .npz file: {error}", help="write one with np.savez(path, q=..., k=...)"
+        ) from None
 
 
 def _write(path: str, outputs: Mapping[str, Array]) -> None:
@@ -115,4 +126,3 @@ def _write(path: str, outputs: Mapping[str, Array]) -> None:
         np.savez(path, **ready)  # type: ignore[arg-type]  # numpy's stub takes the keywords for its own options
     except OSError as error:
         raise OutputError(f"cannot write {path!r}: {error.strerror}", help="choose another place with -o") from None
-

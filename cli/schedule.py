@@ -30,13 +30,15 @@ def schedule(policy: str | None, effort: str, as_json: bool, **options: Any) -> 
     Exit status 1: a deadlock under the policy asked for.
     """
     job = make_job(**options)
-    graph = job.trace()
+    graph = job.graph()
     if as_json:
         made = api.schedule(graph, policy or "list", job.machine, effort)
         click.echo(made.to_json())
         return
     ladder = api.compare(graph, [policy] if policy else POLICIES, job.machine, effort)
-    click.echo(f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}")
+    click.echo(
+        f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
+    )
     click.echo("\n".join(ladder_lines(ladder)))
     last = ladder.rows[-1]
     if last.schedule is None:
@@ -66,10 +68,8 @@ def chain_lines(schedule: Schedule) -> Iterator[str]:
     yield f"{schedule.policy}: where the {format_ps(schedule.makespan_ps)} of the critical chain go"
     shares = schedule.critical_chain().by_cause()
     yield table(
-        [(str(cause), format_ps(ps), percent(ps, schedule.makespan_ps)) for cause, ps in shares.items() if ps], right=(1, 2)
+        [(str(cause), format_ps(ps), percent(ps, schedule.makespan_ps)) for cause, ps in shares.items() if ps],
+        right=(1, 2),
     )
     yield "engines"
-    yield table(
-        [(str(name), f"{100 * busy:.1f} % busy") for name, busy in schedule.utilisation().items()], right=(1,)
-    )
-
+    yield table([(str(name), f"{100 * busy:.1f} % busy") for name, busy in schedule.utilisation().items()], right=(1,))

@@ -151,7 +151,8 @@ def _value(name: str, text: str) -> Any:
         if text.isidentifier():
             return text
         raise OptionError(
-            f"--arg {name}={text!r} is no Python literal and no tensor", help="write 64, 0.5, True, (1, 2) or f16[128,64]"
+            f"--arg {name}={text!r} is no Python literal and no tensor",
+            help="write 64, 0.5, True, (1, 2) or f16[128,64]",
         ) from None
 
 
@@ -166,7 +167,9 @@ def _import_file(path: str) -> ModuleType:
     if file.is_dir():
         raise KernelFileError(f"{path!r} is a folder", help="name one file: path/file.py")
     if file.suffix != ".py":
-        raise KernelFileError(f"{path!r} is no Python file", help="a kernel file ends in .py")
+        raise KernelFileError(
+            f"{path!r} is no Python file", help="give a kernel file, *.py, or a graph saved by kernscope trace -o"
+        )
     resolved = file.resolve()
     name = f"kernscope_target_{re.sub(r'[^0-9a-zA-Z_]', '_', resolved.stem)}"
     specification = importlib.util.spec_from_file_location(name, resolved)
@@ -232,4 +235,3 @@ def author_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
         and f"{os.sep}importlib{os.sep}" not in frame.filename
         and f"{os.sep}click{os.sep}" not in frame.filename
     ]
-

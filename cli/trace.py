@@ -1,4 +1,4 @@
-"""``kernscope trace``: the graph as text."""
+"""``kernscope trace``: the graph as text, or saved."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from typing import Any
 import click
 
 from .options import make_job, target_options
+from .words import plural
 
 __all__ = ["trace"]
 
 
 @click.command()
 @target_options
-def trace(**options: Any) -> None:
-    """Trace TARGET and print its graph, one line a node."""
-    graph = make_job(**options).trace(record=True)
-    click.echo(str(graph), nl=False)
+@click.option("-o", "--output", metavar="FILE", help="Save the graph instead of printing it.")
+def trace(output: str | None, **options: Any) -> None:
+    """Trace TARGET and print its graph, one line a node; or save it, as a target for the other commands."""
+    graph = make_job(**options).graph(record=True)
+    if output is None:
+        click.echo(str(graph), nl=False)
+        return
+    graph.save(output)
+    click.echo(f"wrote {output}: {plural(len(graph), 'node')}", err=True)

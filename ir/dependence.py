@@ -1,15 +1,15 @@
 """Edges from accesses and channels.
 
-Within one storage accesses meet element by element; between allocations that share bytes, by their covering byte ranges.
-The rule is the same for each element (or byte), in program order:
+Within one storage accesses meet element by element; between allocations that share bytes, by their covering byte
+ranges. The rule is the same for each element (or byte), in program order:
 
 * the state is the last writer and the readers since;
 * a read waits for the last writer (``data``);
 * a write waits for the readers since the last write (``war``), or where there are none for the last writer (``waw``);
 * a node that reads and writes reads first, and never waits for itself.
 
-Both levels cut their space into cells at the bounds that occur, list for each cell the accesses that cover it in program
-order, and find the edges of all cells at once. The work is proportional to the number of (access, cell) pairs.
+Both levels cut their space into cells at the bounds that occur, list for each cell the accesses that cover it in
+program order, and find the edges of all cells at once. The work is proportional to the number of (access, cell) pairs.
 
 HBM is shared by the ranks but joins none of them: a rank's accesses to a tensor are a storage of their own.
 """
@@ -46,7 +46,9 @@ def _merge(rows: _Rows, count: int) -> EdgeTable:
         empty = np.zeros(0, dtype=np.int64)
         table: EdgeTable = EdgeTable.make(source=empty, target=empty, reason=empty, recycled=empty)
         return table
-    source, target, reason, recycled = (np.concatenate([np.asarray(row[i], dtype=np.int64) for row in rows]) for i in range(4))
+    source, target, reason, recycled = (
+        np.concatenate([np.asarray(row[i], dtype=np.int64) for row in rows]) for i in range(4)
+    )
     # One integer per edge: pair, then reason, then not recycled; so that sorting once orders everything.
     key = ((target * count + source) * 8 + reason) * 2 + (1 - recycled)
     key.sort()
@@ -156,7 +158,13 @@ def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray]:
 
 
 def _expand(
-    cell: IntArray, access: IntArray, lower: IntArray, extents: IntArray, place: IntArray, first: IntArray, stop: IntArray
+    cell: IntArray,
+    access: IntArray,
+    lower: IntArray,
+    extents: IntArray,
+    place: IntArray,
+    first: IntArray,
+    stop: IntArray,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Repeat each row once for each interval in [first, stop); the last result is the interval."""
     counts = stop - first
@@ -171,17 +179,18 @@ def _ramp(counts: IntArray) -> IntArray:
     """0, 1, .. count - 1 for each count in turn."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) - np.repeat(ends - counts, counts)
+    ramp: IntArray = np.arange(total) - np.repeat(ends - counts, counts)
+    return ramp
 
 
 def _places(graph: GraphColumns) -> IntArray:
-    """For each access the number of the memory it meets others in: its allocation, or its tensor as its rank sees it."""
+    """For each access the number of the memory it meets others in: its allocation, or its tensor as its rank sees
+    it."""
     accesses, storages = graph.accesses, graph.storages
     hbm = storages.kind[accesses.storage] == StorageKind.HBM
     rank = graph.nodes.rank[accesses.node].astype(np.int64)
     wide = accesses.storage.astype(np.int64) + np.where(hbm, rank * len(storages), 0)
-    _, place = np.unique(wide, return_inverse=True)
-    return place
+    return np.asarray(np.unique(wide, return_inverse=True)[1])
 
 
 def _split_ranges(
@@ -293,8 +302,8 @@ def _handovers(graph: GraphColumns, cell: IntArray, access: IntArray, flags: Int
 def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: IntArray, rows: _Rows) -> None:
     """The rule itself, access by access, for the cells of irregular accesses; only edges between different storages are
     kept. A write with gaps does not end the readers and writers before it: what it leaves out is still theirs. And only
-    between two accesses without gaps is it certain that the reader read what the writer wrote, so that who waits for the
-    reader need not wait for the writer."""
+    between two accesses without gaps is it certain that the reader read what the writer wrote, so that who waits for
+    the reader need not wait for the writer."""
     nodes, storages, modes = graph.accesses.node, graph.accesses.storage, graph.accesses.mode
     found: dict[tuple[int, int], int] = {}
     writers: dict[int, int] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -96,7 +95,8 @@ class Graph(GraphColumns):
     def summary(self) -> dict[str, int]:
         """How many nodes each operation has, by name, the most frequent first."""
         names = OPERATIONS.names
-        counts = Counter({names[int(code)]: int(n) for code, n in zip(*np.unique(self.nodes.op, return_counts=True))})
+        codes, sizes = np.unique(self.nodes.op, return_counts=True)
+        counts = {names[code]: size for code, size in zip(codes.tolist(), sizes.tolist(), strict=True)}
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     # --- lookups ----------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Access:
 
     @property
     def layout(self) -> Layout:
-        return self.graph.layouts[self.graph.accesses.layout[self.row]]
+        return self.graph.layouts[int(self.graph.accesses.layout[self.row])]
 
     @property
     def byte_range(self) -> tuple[int, int]:
@@ -174,7 +174,7 @@ class Storage:
 
     @property
     def layout(self) -> Layout:
-        return self.graph.layouts[self.graph.storages.layout[self.row]]
+        return self.graph.layouts[int(self.graph.storages.layout[self.row])]
 
     @property
     def scope(self) -> int:
@@ -190,7 +190,7 @@ class Storage:
 
     @property
     def name(self) -> str:
-        return self.graph.names[self.graph.storages.name[self.row]]
+        return self.graph.names[int(self.graph.storages.name[self.row])]
 
     @property
     def location(self) -> Location | None:
@@ -260,11 +260,11 @@ class Node:
 
     @property
     def dtype(self) -> DType:
-        return dtypes.BY_INDEX[self.graph.nodes.dtype[self.id]]
+        return dtypes.BY_INDEX[int(self.graph.nodes.dtype[self.id])]
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        return self.graph.attributes[self.graph.nodes.attributes[self.id]]
+        return self.graph.attributes[int(self.graph.nodes.attributes[self.id])]
 
     @property
     def location(self) -> Location | None:

@@ -1,7 +1,7 @@
 """Layouts: the shape, strides and dtype of a view; and the view operations on them.
 
-Layouts are interned: two equal ones are one object, so that a recorder can use them as cheap dictionary keys and a graph
-stores each of them once.
+Layouts are interned: two equal ones are one object, so that a recorder can use them as cheap dictionary keys and a
+graph stores each of them once.
 """
 
 from __future__ import annotations
@@ -256,7 +256,9 @@ def as_index(entry: Any) -> int:
 def slice_bounds(entry: slice, size: int) -> tuple[int, int]:
     """Start and stop of a slice of step 1, negative ones counted from the end, not clamped."""
     if entry.step is not None and as_index(entry.step) != 1:
-        raise IndexingError(f"slice step {entry.step}", help="only slices of step 1 are views; load the whole and reduce")
+        raise IndexingError(
+            f"slice step {entry.step}", help="only slices of step 1 are views; load the whole and reduce"
+        )
     start = 0 if entry.start is None else as_index(entry.start)
     stop = size if entry.stop is None else as_index(entry.stop)
     return (start + size if start < 0 else start), (stop + size if stop < 0 else stop)

@@ -48,7 +48,11 @@ def box_of_view(storage: Layout, view: Layout) -> Shape | None:
 def _axis_at(storage: Layout, extents: list[int], stride: int) -> int | None:
     """The dimension in which a step of ``stride`` elements extends the box: the outermost that fits."""
     for axis in range(storage.ndim):
-        if storage.shape[axis] > 1 and storage.strides[axis] * extents[axis] == stride and extents[axis] < storage.shape[axis]:
+        if (
+            storage.shape[axis] > 1
+            and storage.strides[axis] * extents[axis] == stride
+            and extents[axis] < storage.shape[axis]
+        ):
             return axis
     return None
 

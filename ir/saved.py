@@ -1,9 +1,9 @@
 """The saved form of a graph: a versioned container that holds data only and is read as untrusted input.
 
-Layout of a file: the magic line ``kernscope-graph\\n``; the length of the header as 8 bytes (little endian); the header,
-JSON in UTF-8; the columns, raw little-endian bytes one after the other in the order that the header lists; the SHA-256 of
-everything before it. The header names the operations of the column ``nodes.op``, so that codes of another version's
-operation table keep their meaning.
+Layout of a file: the magic line ``kernscope-graph\\n``; the length of the header as 8 bytes (little endian); the
+header, JSON in UTF-8; the columns, raw little-endian bytes one after the other in the order that the header lists; the
+SHA-256 of everything before it. The header names the operations of the column ``nodes.op``, so that codes of another
+version's operation table keep their meaning.
 
 Nothing is executed on reading. The file's own size bounds what is allocated: all lengths are checked against it, every
 value is checked for its type, and :func:`kernscope.ir.load.load` verifies the graph before anyone sees it.
@@ -162,7 +162,8 @@ def _parse(data: bytes) -> dict[str, Any]:
     version = header.get("version")
     if version != VERSION:
         raise _bad(
-            f"version {version!r}, this kernscope reads {VERSION}", help="trace again, or use the kernscope that wrote it"
+            f"version {version!r}, this kernscope reads {VERSION}",
+            help="trace again, or use the kernscope that wrote it",
         )
     fields: dict[str, Any] = {
         "kernel": _of(str, header["kernel"]),
@@ -186,7 +187,8 @@ def _parse(data: bytes) -> dict[str, Any]:
 def _columns(rows: Mapping[str, Any], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:
     counts = {name: _integer(rows[name], 0) for name in _TABLES}
     needed = sum(
-        counts[name] * sum(np.dtype(dtype).itemsize for dtype in table.dtypes.values()) for name, table in _TABLES.items()
+        counts[name] * sum(np.dtype(dtype).itemsize for dtype in table.dtypes.values())
+        for name, table in _TABLES.items()
     )
     if needed != len(data):
         raise _bad(f"its columns take {needed:,} bytes, but there are {len(data):,}")

@@ -49,7 +49,9 @@ def _value(value: Any) -> str:
 
 
 def _static(attributes: Mapping[str, Any], name: str) -> str:
-    shown = [f"{key}={_value(value)}" for key, value in attributes.items() if not (name == "load" and key in _FROM_RESULT)]
+    shown = [
+        f"{key}={_value(value)}" for key, value in attributes.items() if not (name == "load" and key in _FROM_RESULT)
+    ]
     return f" {{{', '.join(shown)}}}" if shown else ""
 
 
@@ -102,7 +104,7 @@ def format_graph(graph: GraphColumns) -> str:
         lines.append("  " * (depth + 1) + format_node(graph, index))
         depth += name == "scope_enter"
     lines += [
-        f"out of bounds: %{f.node} {quote(graph.names[graph.storages.name[f.storage]])} {list(f.lower)}..{list(f.upper)}"
+        f"out of bounds: %{f.node} {quote(graph.names[graph.storages.name[f.storage]])} {[*f.lower]}..{[*f.upper]}"
         for f in graph.bounds_faults
     ]
     return "\n".join(lines) + "\n"

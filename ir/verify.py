@@ -1,7 +1,7 @@
 """The verifier: every invariant of a graph as a rule, all violations reported.
 
-Rules run in two waves: first those that make the columns safe to follow (lengths, indices, order), then, if these hold, what the
-columns mean. A rule is a function declared with :func:`_rule`; its docstring is the invariant.
+Rules run in two waves: first those that make the columns safe to follow (lengths, indices, order), then, if these hold,
+what the columns mean. A rule is a function declared with :func:`_rule`; its docstring is the invariant.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ def _indices(graph: Graph) -> Iterator[str]:
             wrong = np.flatnonzero((column < lowest) | (column >= sizes[what]))
             if len(wrong):
                 row = int(wrong[0])
-                yield f"{name}[{row}] = {int(column[row])} is no {what} ({len(wrong)} such rows; {sizes[what]} there are)"
+                value = int(column[row])
+                yield f"{name}[{row}] = {value} is no {what}: {sizes[what]} there are ({len(wrong)} such rows)"
     for fault in g.bounds_faults:
         if not 0 <= fault.node <= len(g.nodes) or not 0 <= fault.storage < len(g.storages):
             yield f"bounds fault {fault} points outside the graph"
@@ -198,7 +199,8 @@ def _program_order(graph: Graph) -> Iterator[str]:
         yield "accesses are not in the order of nodes, reads before writes"
 
 
-# --- meaning: commands, scopes, scratch --------------------------------------------------------------------------------
+# --- meaning: commands, scopes, scratch
+# --------------------------------------------------------------------------------
 
 
 @_rule(_MEANING)
@@ -286,7 +288,8 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
 
 @_rule(_MEANING)
 def _storage_layouts(graph: Graph) -> Iterator[str]:
-    """A storage's layout is dense and of its size; HBM belongs to no rank and no scope, an allocation to one of each."""
+    """A storage's layout is dense and of its size; HBM belongs to no rank and no scope, an allocation to one of
+    each."""
     storages = graph.storages
     dense = np.array([layout.is_dense for layout in graph.layouts], dtype=np.bool_)
     nbytes = np.array([layout.nbytes for layout in graph.layouts], dtype=np.int64)
@@ -304,7 +307,8 @@ def _storage_layouts(graph: Graph) -> Iterator[str]:
 
 @_rule(_MEANING)
 def _accesses_inside(graph: Graph) -> Iterator[str]:
-    """An access lies inside its storage, shows its dtype, in its own rank's scratch, and its kind says if it is a box."""
+    """An access lies inside its storage, shows its dtype, in its own rank's scratch, and its kind says if it is a
+    box."""
     accesses, storages, layouts = graph.accesses, graph.storages, graph.layouts
     span = np.array([layout.span for layout in layouts], dtype=np.int64)
     size = np.array([layout.size for layout in layouts], dtype=np.int64)

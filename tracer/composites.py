@@ -170,7 +170,9 @@ def _steps(epilogue: Any, wide: DType, result: DType) -> list[_Step]:
             )
         _, given = OPERATIONS[name].rule((Layout.dense((1,), wide), *scalars))
         if given is not wide:
-            raise DTypeError(f"composite: epilogue step {entry!r} gives {given}, not {wide}", help="steps keep the dtype")
+            raise DTypeError(
+                f"composite: epilogue step {entry!r} gives {given}, not {wide}", help="steps keep the dtype"
+            )
         steps.append((name, tuple(scalars)))
     if result is not wide:
         steps.append(("cast", ()))

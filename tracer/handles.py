@@ -1,4 +1,5 @@
-"""What a kernel holds in its hands: tensor handles in scratch; HBM tensors, regions and pointers; futures of receives."""
+"""What a kernel holds in its hands: tensor handles in scratch; HBM tensors, regions and pointers; futures of
+receives."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from ..ir.ops import OPERATIONS
 from .refusals import NotInScratch, refuse_attribute
 from .scratch import Scope
 
-__all__ = ["HbmRegion", "HbmTensor", "Pointer", "RecvFuture", "Records", "Ref", "TensorHandle"]
+__all__ = ["HbmRegion", "HbmTensor", "Pointer", "Records", "RecvFuture", "Ref", "TensorHandle"]
 
 
 class Records(Protocol):
@@ -127,7 +128,7 @@ class TensorHandle:
         )
 
     @property
-    def T(self) -> TensorHandle:  # noqa: N802  (numpy's and torch's name)
+    def T(self) -> TensorHandle:
         """The view with the last two dimensions swapped."""
         return self.view(layouts.transpose, ())
 
@@ -226,7 +227,7 @@ class TensorHandle:
     def __ge__(self, other: Any) -> TensorHandle:
         return self._recorder.compute("ge", (self, other))
 
-    def __eq__(self, other: Any) -> TensorHandle:  # type: ignore[override]  # a tensor of bool, as in every array library
+    def __eq__(self, other: Any) -> TensorHandle:  # type: ignore[override]  # a tensor of bool
         return self._recorder.compute("eq", (self, other))
 
     def __ne__(self, other: Any) -> TensorHandle:  # type: ignore[override]  # as above
@@ -267,13 +268,19 @@ class TensorHandle:
         )
 
     def __bool__(self) -> bool:
-        self._unknown("the truth", "choose with tl.where(condition, a, b), tl.maximum or tl.minimum; branch on shapes, arguments or program_id")
+        self._unknown(
+            "the truth",
+            "choose with tl.where(condition, a, b), tl.maximum or tl.minimum; branch on shapes or program_id",
+        )
 
     def __int__(self) -> int:
         self._unknown("int()", "convert with h.to(tl.int32); take sizes from h.shape")
 
     def __float__(self) -> float:
-        self._unknown("float()", "keep it a tensor (a (1, 1) handle broadcasts); tl.exp, tl.sqrt, ... take the place of math's functions")
+        self._unknown(
+            "float()",
+            "keep it a tensor (a (1, 1) handle broadcasts); tl.exp, tl.sqrt, ... take the place of math's functions",
+        )
 
     def __index__(self) -> int:
         self._unknown("use as an index or size", "loop over Python ranges and slice by the loop variable")
@@ -307,7 +314,9 @@ class TensorHandle:
             refuse_attribute(
                 repr(self),
                 name,
-                f"write tl.{name}(h, ...)" if tl_has else did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has"),
+                f"write tl.{name}(h, ...)"
+                if tl_has
+                else did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has"),
             )
         )
 
@@ -479,7 +488,7 @@ class Pointer(NotInScratch):
             raise self.tensor.located(
                 ArgumentError(
                     f"{self!r} + {shown(elements)}",
-                    help="a pointer moves by a Python integer of elements; to compute with the tensor, tl.load it first",
+                    help="a pointer moves by a Python integer of elements; to compute with its values, tl.load them",
                 )
             ) from None
 

@@ -81,7 +81,8 @@ class Kernel:
         for plain, call in ((inspect.isgeneratorfunction, "yield"), (inspect.iscoroutinefunction, "async def")):
             if plain(function):
                 raise ArgumentError(
-                    f"kernel {self.name} is written with {call}: calling it runs nothing", help="write an ordinary function"
+                    f"kernel {self.name} is written with {call}: calling it runs nothing",
+                    help="write an ordinary function",
                 )
         taken = [name for name in self.signature.parameters if name in RESERVED]
         if taken:
@@ -157,8 +158,8 @@ def launch(
     """Name a configuration of a kernel's arguments (a decorator above ``@kernel``). Stackable; the first one written is
     the default.
 
-    ``reference`` is called with the arguments that its own signature names (HBM tensors as numpy arrays) and returns the
-    expected outputs by name. Raises ``ArgumentError`` where the arguments do not fit the kernel.
+    ``reference`` is called with the arguments that its own signature names (HBM tensors as numpy arrays) and returns
+    the expected outputs by name. Raises ``ArgumentError`` where the arguments do not fit the kernel.
     """
     if not isinstance(name, str) or not name:
         raise LaunchError(f"launch name {name!r}", help='a launch needs a name: @ks.launch("small", ...)')

@@ -1,7 +1,7 @@
 """The recorder: turns calls into rows of a graph's tables. Usable without ``tl``.
 
-Tracing is the path on which Python itself is the cost, so rows go into flat integer arrays, and what depends only on the
-operation and the operands' layouts (result shape, work, numbers of the tables) is worked out once and remembered: a
+Tracing is the path on which Python itself is the cost, so rows go into flat integer arrays, and what depends only on
+the operation and the operands' layouts (result shape, work, numbers of the tables) is worked out once and remembered: a
 *plan*.
 """
 
@@ -431,10 +431,11 @@ class Recorder:
             for where, sizes in ordered
         ]
         error = ScratchOverflowError(
-            f"scratch overflow on rank {self.rank}: {layout!r} needs {asked:,} B, {in_use:,} B of {budget:,} B are in use"
-            f" ({in_use + asked - budget:,} B too many)\n  live allocations, largest first:\n" + "\n".join(lines),
-            help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must persist), "
-            "or use smaller tiles",
+            f"scratch overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
+            f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)\n"
+            "  live allocations, largest first:\n" + "\n".join(lines),
+            help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
+            "persist), or use smaller tiles",
         )
         place = self.sites.location(stack)
         return error.at(place)
@@ -446,7 +447,8 @@ class Recorder:
         if handle._recorder is not self:
             raise self.located(
                 NotTracingError(
-                    f"{handle!r} belongs to another trace", help="handles live as long as the kernel's call: make it anew"
+                    f"{handle!r} belongs to another trace",
+                    help="handles live as long as the kernel's call: make it anew",
                 )
             )
         if self.strict and handle.scope.closed:
@@ -465,7 +467,9 @@ class Recorder:
         """Refuse an HBM tensor of another trace."""
         if tensor._recorder is not self:
             raise self.located(
-                NotTracingError(f"HBM tensor {tensor.name!r} belongs to another trace", help="use this call's arguments")
+                NotTracingError(
+                    f"HBM tensor {tensor.name!r} belongs to another trace", help="use this call's arguments"
+                )
             )
 
     def located(self, error: KernscopeError) -> KernscopeError:
@@ -582,8 +586,8 @@ def _matrix(rows: array[int], width: int) -> np.ndarray[Any, np.dtype[np.int64]]
 
 
 def plain_scalar(value: Any) -> Any:
-    """A number of Python or numpy as exactly a ``bool``, ``int`` or ``float``; anything else as it is. There is one NaN,
-    so that a kernel that fills with NaN gives equal graphs each time."""
+    """A number of Python or numpy as exactly a ``bool``, ``int`` or ``float``; anything else as it is. There is one
+    NaN, so that a kernel that fills with NaN gives equal graphs each time."""
     if isinstance(value, np.generic):
         item = value.item()
         value = float(value) if isinstance(item, np.generic) else item  # bf16 and f8 scalars have no Python twin
@@ -597,6 +601,7 @@ def plain_scalar(value: Any) -> Any:
 
 
 def scalar_key(value: Any) -> tuple[Any, ...]:
-    """A dictionary key that keeps apart what computes differently: ``True``, ``1`` and ``1.0``; ``0.0`` and ``-0.0``."""
+    """A dictionary key that keeps apart what computes differently: ``True``, ``1`` and ``1.0``; ``0.0`` and
+    ``-0.0``."""
     kind = value.__class__
     return (kind, value.hex()) if kind is float else (kind, value if kind is int or kind is bool else id(value))

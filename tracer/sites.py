@@ -157,11 +157,11 @@ def _assignments(source: str) -> dict[_Position, str | None]:
 
 def _pair(target: ast.expr, value: ast.expr | ast.stmt, found: dict[_Position, str | None]) -> None:
     match target, value:
-        case (ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values)):
+        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values))):
             if len(targets) == len(values):
                 for one, its in zip(targets, values, strict=True):
                     _pair(one, its, found)
-        case (ast.Name() | ast.Attribute() | ast.Subscript()), _:
+        case ((ast.Name() | ast.Attribute() | ast.Subscript()), _):
             found[_position(value)] = ast.unparse(target)
 
 

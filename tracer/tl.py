@@ -1,9 +1,9 @@
 """The kernel language: what a kernel calls. Import it as ``from kernscope import tl``.
 
-Functions that only compute (``tl.exp``, ``tl.maximum``, ``tl.sum``, ``tl.softmax``, ...) are made from the operation table:
-declaring an operation there is all it takes. Those that move data, send messages or open scopes are written out below.
-Every function records what it does in the trace that is running and returns at once; called outside a trace it raises
-``NotTracingError``. Mistakes raise at the kernel's line.
+Functions that only compute (``tl.exp``, ``tl.maximum``, ``tl.sum``, ``tl.softmax``, ...) are made from the operation
+table: declaring an operation there is all it takes. Those that move data, send messages or open scopes are written out
+below. Every function records what it does in the trace that is running and returns at once; called outside a trace it
+raises ``NotTracingError``. Mistakes raise at the kernel's line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..ir import dtypes
 from ..ir import layout as layouts
-from ..ir.dtypes import DType, bfloat16, float8e4m3, float8e5m2, float16, float32, int8, int16, int32, uint8
+from ..ir.dtypes import DType
 from ..ir.errors import (
     ArgumentError,
     KernscopeError,
@@ -40,6 +40,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 Source = HbmTensor | HbmRegion | Pointer
 
+float32, float16, bfloat16, float8e4m3, float8e5m2 = dtypes.ALL[:5]
+int32, int16, int8, uint8 = dtypes.ALL[5:9]
 f32, f16, bf16, f8e4m3, f8e5m2 = float32, float16, bfloat16, float8e4m3, float8e5m2
 i32, i16, i8, u8 = int32, int16, int8, uint8
 
@@ -86,7 +88,10 @@ _RAGGED = "regions take the place of masks: tl.load(t[a:b, :], pad=0.0) fills wh
 _FOREIGN = {
     ("load", "mask"): _RAGGED,
     ("load", "other"): _RAGGED,
-    ("store", "mask"): "regions take the place of masks: tl.store(t[a:b, :], h, clip=True) leaves out what lies outside",
+    (
+        "store",
+        "mask",
+    ): "regions take the place of masks: tl.store(t[a:b, :], h, clip=True) leaves out what lies outside",
 }
 
 
@@ -147,7 +152,8 @@ def load(
     out: TensorHandle | None = None,
     pad: Scalar | None = None,
 ) -> TensorHandle:
-    """Read a region of HBM, or ``shape`` elements from a pointer on, into scratch. Returns at once; the first use waits.
+    """Read a region of HBM, or ``shape`` elements from a pointer on, into scratch. Returns at once; the first use
+    waits.
 
     ``out`` names a handle of the same shape and dtype to fill instead of fresh bytes. ``pad`` fills what lies outside
     the tensor; without it, leaving the tensor is a ``BoundsError``. Only what lies inside is moved and paid for.
@@ -171,9 +177,7 @@ def copy_to(dst: TensorHandle, src: TensorHandle) -> None:
 
 
 @_located
-def ref(
-    src: Source, shape: Sequence[int] | int | None = None, dtype: DType | str | None = None
-) -> Ref:
+def ref(src: Source, shape: Sequence[int] | int | None = None, dtype: DType | str | None = None) -> Ref:
     """A matrix that stays in HBM, as operand of a composite: a region, or ``shape`` elements from a pointer on."""
     return composites.ref(current(), src, shape, dtype)
 
@@ -195,9 +199,7 @@ def composite(
     steps that each tile of the result goes through in f32: an operation's name (``"exp"``), or the name of one of two
     operands and its right operand (``("mul", 0.125)``). Returns the result's handle.
     """
-    return composites.gemm(
-        current(), op, a, b, trans_b=trans_b, tile=tile, out_dtype=out_dtype, epilogue=epilogue
-    )
+    return composites.gemm(current(), op, a, b, trans_b=trans_b, tile=tile, out_dtype=out_dtype, epilogue=epilogue)
 
 
 # --- creation -------------------------------------------------------------------------------------------------------
@@ -353,8 +355,9 @@ def wait(future: RecvFuture) -> TensorHandle:
 # --- scopes ---------------------------------------------------------------------------------------------------------
 
 
-class scratch_scope:  # noqa: N801  (reads as the `with` statement that it is)
-    """Bytes allocated within the ``with`` block are given back at its end; handles made in it must not be used after it."""
+class scratch_scope:
+    """Bytes allocated within the ``with`` block are given back at its end; handles made in it must not be used after
+    it."""
 
     __slots__ = ("_name", "_recorder", "_scope")
 
@@ -368,9 +371,7 @@ class scratch_scope:  # noqa: N801  (reads as the `with` statement that it is)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A kernel may catch the error and go on, so the exit is recorded all the same; it never hides the error.
-        if kind is None:
-            self._recorder.close_scope(self._scope)
-        elif self._recorder.allocator.scope is self._scope and not issubclass(kind, NodeLimitError):
+        if kind is None or (self._recorder.allocator.scope is self._scope and not issubclass(kind, NodeLimitError)):
             self._recorder.close_scope(self._scope)
 
 
@@ -386,7 +387,9 @@ def _handle(name: str, value: Any) -> TensorHandle:
 def _destination(name: str, value: Any) -> TensorHandle:
     handle = _handle(name, value)
     if handle.layout.is_broadcast:
-        raise ShapeError(f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of")
+        raise ShapeError(
+            f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of"
+        )
     return handle
 
 
@@ -446,13 +449,40 @@ def _declared(operation: Operation) -> Callable[..., TensorHandle]:
 
 globals().update({o.name: _declared(o) for o in OPERATIONS.values() if o.public and o.family in _MAKERS})
 
-__all__ = sorted(  # noqa: PLE0605  (a list of strings: the operations' names are known only now)
+__all__ = sorted(
     {
         *(o.name for o in OPERATIONS.values() if o.public and o.family in _MAKERS),
         *(d.name for d in dtypes.ALL),
-        *"f32 f16 bf16 f8e4m3 f8e5m2 i32 i16 i8 u8".split(),
-        *"program_id num_programs cdiv static_range load store copy_to ref composite full zeros empty arange cast".split(),
-        *"dot trans reshape expand_dims broadcast_to broadcast send recv recv_async wait scratch_scope".split(),
+        *["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i16", "i8", "u8"],
+        *[
+            "program_id",
+            "num_programs",
+            "cdiv",
+            "static_range",
+            "load",
+            "store",
+            "copy_to",
+            "ref",
+            "composite",
+            "full",
+            "zeros",
+            "empty",
+            "arange",
+            "cast",
+        ],
+        *[
+            "dot",
+            "trans",
+            "reshape",
+            "expand_dims",
+            "broadcast_to",
+            "broadcast",
+            "send",
+            "recv",
+            "recv_async",
+            "wait",
+            "scratch_scope",
+        ],
     }
 )
 
@@ -463,4 +493,3 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     raise _at_the_call(UnknownNameError(f"tl has no {name!r}", help=did_you_mean(name, __all__, what="it has")))
-

@@ -149,6 +149,6 @@ def _share_memory(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays have an element in common: exactly, for the columns or halves of one array; where the strides
     make that too hard to tell, whether their extents overlap."""
     try:
-        return bool(np.shares_memory(a, b, max_work=1_000_000))  # type: ignore[arg-type]  # the stub knows 0 and -1 only
+        return bool(np.shares_memory(a, b, max_work=1_000_000))  # type: ignore[arg-type]  # a stub for 0 and -1
     except np.exceptions.TooHardError:
         return bool(np.may_share_memory(a, b))

@@ -46,16 +46,16 @@ def store(recorder: Recorder, dst: Any, src: Any, *, clip: bool = False) -> None
     """Record a store: see ``tl.store``. One that clips everything away records nothing: nothing is moved."""
     handle = check_source(recorder, "store", src)
     pointed = isinstance(dst, Pointer)
-    tensor, wanted, target, at = region_of(
-        recorder, "store", dst, handle.shape if pointed else None, None, ragged=clip
-    )
+    tensor, wanted, target, at = region_of(recorder, "store", dst, handle.shape if pointed else None, None, ragged=clip)
     if wanted != handle.shape:
         raise ShapeError(
-            f"store of shape {handle.shape} into {dst!r} of shape {wanted}", help="slice the region, or reshape the handle"
+            f"store of shape {handle.shape} into {dst!r} of shape {wanted}",
+            help="slice the region, or reshape the handle",
         )
     if handle.dtype is not tensor.dtype:
         raise DTypeError(
-            f"store of {handle.dtype} into {tensor.name}, which is {tensor.dtype}", help=f'convert it: h.to("{tensor.dtype}")'
+            f"store of {handle.dtype} into {tensor.name}, which is {tensor.dtype}",
+            help=f'convert it: h.to("{tensor.dtype}")',
         )
     if target is None:
         return
@@ -78,7 +78,9 @@ def send(recorder: Recorder, direction: str, src: TensorHandle) -> None:
     """Record a send: see ``tl.send``."""
     recorder.check_handle(src)
     channel = recorder.channel(direction, sending=True)
-    recorder.record_only(recorder.plan("send", (src.layout,), ()), [(src.storage, src.offset, src.layout)], channel=channel)
+    recorder.record_only(
+        recorder.plan("send", (src.layout,), ()), [(src.storage, src.offset, src.layout)], channel=channel
+    )
 
 
 def receive(
@@ -119,12 +121,15 @@ def check_destination(recorder: Recorder, name: str, value: Any, shape: Shape, d
     handle = check_source(recorder, name, value)
     if handle.shape != shape:
         raise ShapeError(
-            f"{name}: shape {shape} into {handle!r} of shape {handle.shape}", help="both must be equal; nothing broadcasts"
+            f"{name}: shape {shape} into {handle!r} of shape {handle.shape}",
+            help="both must be equal; nothing broadcasts",
         )
     if handle.dtype is not dtype:
         raise DTypeError(f"{name}: {dtype} into {handle!r}, which is {handle.dtype}", help="convert first: h.to(...)")
     if handle.layout.is_broadcast:
-        raise ShapeError(f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of")
+        raise ShapeError(
+            f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of"
+        )
 
 
 def _check_pad(pad: Any, dtype: DType) -> None:
@@ -179,7 +184,7 @@ def _region(
     strides = tensor.layout.strides
     axes = range(tensor.ndim)
     upper = tuple(lo + n for lo, n in zip(region.lower, region.extents, strict=True))
-    inside = all(0 <= region.lower[i] and upper[i] <= tensor.shape[i] for i in axes)
+    inside = all(region.lower[i] >= 0 and upper[i] <= tensor.shape[i] for i in axes)
     if not inside and not ragged:
         _out_of_bounds(recorder, name, repr(region), tensor, region.lower, upper)
     low = tuple(max(0, region.lower[i]) for i in axes)
@@ -199,15 +204,13 @@ def _pointed(
     tensor = pointer.tensor
     view = Layout.dense(shape, tensor.dtype)
     stop = pointer.offset + view.size
-    if 0 <= pointer.offset and stop <= tensor.layout.size:
+    if pointer.offset >= 0 and stop <= tensor.layout.size:
         return tensor, shape, (tensor.storage, pointer.offset, view), None
     _out_of_bounds(recorder, name, f"{pointer!r} of {view.size} elements", tensor, (pointer.offset,), (stop,))
     return tensor, shape, None, None
 
 
-def _out_of_bounds(
-    recorder: Recorder, name: str, what: str, tensor: HbmTensor, lower: Shape, upper: Shape
-) -> None:
+def _out_of_bounds(recorder: Recorder, name: str, what: str, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
     if recorder.on_bounds == "record":
         recorder.bounds_fault(tensor, lower, upper)
         return
@@ -223,4 +226,3 @@ def _check_dtype(name: str, tensor: HbmTensor, dtype: Any) -> None:
             f"{name}: {tensor.name} is {tensor.dtype}, not {dtypes.of(dtype)}",
             help="a load moves bytes as they are; convert after it: h.to(...)",
         )
-

@@ -1,4 +1,5 @@
-"""The operation table. Importing the package declares every operation; ``OPERATIONS`` holds them by name and by code."""
+"""The operation table. Importing the package declares every operation; ``OPERATIONS`` holds them by name and by
+code."""
 
 from __future__ import annotations
 

@@ -26,9 +26,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _INTEGER_RANGE = {d: (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max) for d in dtypes.ALL if d.is_integer}
 
+#: From here on ``float(value)`` overflows.
+_BEYOND_FLOATS = 1 << 1023
+
 
 def check_scalar(value: Scalar, dtype: DType) -> None:
-    """Refuse an integer that an integer dtype cannot hold (``DTypeError``)."""
+    """Refuse an integer that an integer dtype cannot hold, or that is beyond every float (``DTypeError``)."""
+    if dtype.is_float and isinstance(value, int) and abs(value) >= _BEYOND_FLOATS:
+        raise DTypeError(f"an integer of {value.bit_length()} bits does not fit {dtype}", help="scale it down")
     if dtype.is_integer and isinstance(value, int) and not isinstance(value, bool):
         low, high = _INTEGER_RANGE[dtype]
         if not low <= value <= high:
@@ -41,7 +46,9 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
     tensors = operand_dtypes(operands)
     if not tensors:
         values = ", ".join(map(repr, operands))
-        raise ArgumentError(f"no operand is a tensor: {values}", help="compute Python numbers with Python (math.exp, ...)")
+        raise ArgumentError(
+            f"no operand is a tensor: {values}", help="compute Python numbers with Python (math.exp, ...)"
+        )
     common = tensors[0]
     for other in tensors[1:]:
         common = dtypes.promote(common, other)
@@ -141,7 +148,7 @@ def _elementwise(
                 rule=rule,
                 evaluate=evaluate,
                 work=_elements,
-                doc=(body.__doc__ or "").strip(),
+                doc=" ".join((body.__doc__ or "").split()),
                 public=public,
             )
         )
@@ -194,7 +201,9 @@ def pow_(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.power(a, b)
     whole = np.power(a, np.maximum(b, b.dtype.type(0)))
-    reciprocal = np.where(a == 1, 1, np.where((a == -1) if a.dtype.kind == "i" else False, np.where(b % 2 == 0, 1, -1), 0))
+    reciprocal = np.where(
+        a == 1, 1, np.where((a == -1) if a.dtype.kind == "i" else False, np.where(b % 2 == 0, 1, -1), 0)
+    )
     return np.where(b < 0, reciprocal.astype(a.dtype), whole)
 
 
@@ -356,13 +365,13 @@ def ge(a: Array, b: Array) -> Array:
 @_elementwise(_ordered, result=dtypes.bool_, public=False)
 def eq(a: Array, b: Array) -> Array:
     """``a == b``, a bool tensor. Example: ``labels == 0``."""
-    return a == b
+    return np.asarray(a == b)
 
 
 @_elementwise(_ordered, result=dtypes.bool_, public=False)
 def ne(a: Array, b: Array) -> Array:
     """``a != b``, a bool tensor. Example: ``labels != 0``."""
-    return a != b
+    return np.asarray(a != b)
 
 
 # --- bits -----------------------------------------------------------------------------------------------------------
@@ -395,13 +404,13 @@ def not_(x: Array) -> Array:
 @_elementwise(_shifts, public=False)
 def shl(a: Array, b: Array) -> Array:
     """``a << b`` of integers; bits shifted out are lost. Example: ``code << 4``."""
-    return np.left_shift(a, b)
+    return np.asarray(np.left_shift(a, b))
 
 
 @_elementwise(_shifts, public=False)
 def shr(a: Array, b: Array) -> Array:
     """``a >> b`` of integers, keeping the sign. Example: ``code >> 4``."""
-    return np.right_shift(a, b)
+    return np.asarray(np.right_shift(a, b))
 
 
 # --- where and cast -------------------------------------------------------------------------------------------------
@@ -414,9 +423,11 @@ def _where_rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
             f"the condition of where is {condition!r}, not a bool tensor", help="compare first: tl.where(x > 0, a, b)"
         )
     if not operand_dtypes(branches):
-        if any(isinstance(b, float) for b in branches):
-            return condition.shape, dtypes.float32
-        return condition.shape, dtypes.int32
+        common = dtypes.float32 if any(isinstance(b, float) for b in branches) else dtypes.int32
+        for branch in branches:
+            assert not isinstance(branch, Layout)
+            check_scalar(branch, common)
+        return condition.shape, common
     return _shape(operands), common_dtype(branches)
 
 

@@ -92,7 +92,9 @@ def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, 
     for given in accumulator:
         assert isinstance(given, Layout)
         if given.shape != shape:
-            raise ShapeError(f"dot of {a.shape} and {b.shape} into acc of shape {given.shape}", help=f"acc must be {shape}")
+            raise ShapeError(
+                f"dot of {a.shape} and {b.shape} into acc of shape {given.shape}", help=f"acc must be {shape}"
+            )
         if given.dtype is not out_dtype:
             raise DTypeError(f"acc is {given.dtype}, out_dtype is {out_dtype}", help="make both the same")
     return shape, out_dtype
@@ -129,7 +131,7 @@ def _receive(message: Array, *, shape: Shape, dtype: DType, result: DType, opera
     return message
 
 
-_LOAD = "Read a region of HBM, or elements from a pointer, into scratch; returns at once. Example: ``q = tl.load(t[0:128, :])``."
+_LOAD = "Read a region of HBM, or elements from a pointer, into scratch. Example: ``q = tl.load(t[0:128, :])``."
 _STORE = "Write a tile to HBM. Example: ``tl.store(o[0:128, :], acc / l)``."
 _COPY = "Write a tile's values over another's, both in scratch. Example: ``tl.copy_to(m, m_new)``."
 _DOT = "Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl.dot(q, tl.trans(k))``."

@@ -1,4 +1,5 @@
-"""What an operation is: one declaration holds its name, effects, engine, work, shape rule, evaluation and documentation.
+"""What an operation is: one declaration holds its name, effects, engine, work, shape rule, evaluation and
+documentation.
 
 The recorder and the verifier call the same ``rule``; the machine's latency reads the same ``work``; the numpy backend
 calls the same ``evaluate``; the kernel language takes its functions, operators and docstrings from here.
@@ -63,7 +64,8 @@ class Family(enum.StrEnum):
 
 
 class WorkKind(enum.StrEnum):
-    """What the three numbers of a node's work are: ``(nbytes, 0, 0)``, ``(M, N, K)``, ``(elements, 0, 0)`` or nothing."""
+    """What the three numbers of a node's work are: ``(nbytes, 0, 0)``, ``(M, N, K)``, ``(elements, 0, 0)`` or
+    nothing."""
 
     BYTES = "bytes"
     MNK = "mnk"

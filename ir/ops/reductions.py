@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
                 rule=rule,
                 evaluate=evaluate,
                 work=_input_elements,
-                doc=(body.__doc__ or "").strip(),
+                doc=" ".join((body.__doc__ or "").split()),
             )
         )
 
@@ -81,7 +80,8 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
 
 @_reduction(_wide)
 def sum_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Sum along an axis (``None``: all); floats accumulate in f32, integers give i32. Example: ``tl.sum(p, axis=1)``."""
+    """Sum along an axis (``None``: all); floats accumulate in f32, integers give i32. Example: ``tl.sum(p,
+    axis=1)``."""
     return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
 
 
@@ -141,12 +141,17 @@ def _softmax(x: Array, *, axis: int, result: DType, operands: Sequence[Operand])
 
 
 for _name, _rule, _body, _doc in (
-    ("cumsum", _scan_rule, _cumsum, "Running sum along an axis, as wide as ``sum``. Example: ``tl.cumsum(x, axis=0)``."),
+    (
+        "cumsum",
+        _scan_rule,
+        _cumsum,
+        "Running sum along an axis, as wide as ``sum``. Example: ``tl.cumsum(x, axis=0)``.",
+    ),
     (
         "softmax",
         _softmax_rule,
         _softmax,
-        "Softmax along an axis, computed in f32; one operation, one allocation. Example: ``p = tl.softmax(s, axis=-1)``.",
+        "Softmax along an axis, computed in f32; one operation, one allocation. Example: ``tl.softmax(s, axis=-1)``.",
     ),
 ):
     TABLE.add(
@@ -198,7 +203,7 @@ TABLE.add(
         rule=_fill_rule,
         evaluate=_fill,
         work=_output_elements,
-        doc='A tensor of one value (``tl.full``, ``tl.zeros``). Example: ``m = tl.full((128, 1), float("-inf"), tl.float32)``.',
+        doc="A tensor of one value (``tl.full``, ``tl.zeros``). Example: ``tl.full((128, 1), 0.0, tl.float32)``.",
         public=False,
     )
 )
