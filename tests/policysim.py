@@ -1,4 +1,5 @@
-"""An oracle for the in-order policies: every CPU, engine and node is a SimPy process that waits for what the rules name.
+"""An oracle for the in-order policies: every CPU, engine and node is a SimPy process that waits for what the rules
+name.
 
 Written from the three-step rule alone, event by event; it knows no arcs, no topological order and no longest path.
 """

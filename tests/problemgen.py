@@ -1,5 +1,7 @@
 """Random problems on plain arrays: what the policies' properties are tested on, without any kernel."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -12,8 +14,8 @@ ENGINES = ("dma_read", "gemm", "math", "link:next")
 
 @st.composite
 def problems(draw: st.DrawFn, max_ranks: int = 3, max_commands: int = 8, costs: bool = True) -> Problem:
-    """A problem of up to three ranks: commands of one to three nodes, data and war edges within a rank, and messages with
-    credits between ranks, which may well deadlock."""
+    """A problem of up to three ranks: commands of one to three nodes, data and war edges within a rank, and messages
+    with credits between ranks, which may well deadlock."""
     ranks = draw(st.integers(1, max_ranks))
     channels = [draw(st.sampled_from([1, 1, 2])), 1, 1, 1]
     engines = tuple(EngineInstance(r, name, c) for r in range(ranks) for name, c in zip(ENGINES, channels, strict=True))
@@ -55,7 +57,7 @@ def problems(draw: st.DrawFn, max_ranks: int = 3, max_commands: int = 8, costs: 
     for r in range(ranks):
         s, d = sends[r], receives[(r + 1) % ranks]
         for queue in (s, d):
-            for before, after in zip(queue, queue[1:], strict=False):
+            for before, after in pairwise(queue):
                 add(before, after, Reason.FIFO)
         for number, (send, receive) in enumerate(zip(s, d, strict=False)):
             add(send, receive, Reason.MESSAGE)

@@ -111,8 +111,8 @@ def test_latency_is_part_of_a_transfer() -> None:
 
 
 def test_issue_cost_by_operation_then_engine_then_default() -> None:
-    """An operation's own cost goes before its engine's, that before the default; markers cost nothing; a composite is one
-    issue, at its first node."""
+    """An operation's own cost goes before its engine's, that before the default; markers cost nothing; a composite is
+    one issue, at its first node."""
     issue = {"default": "1", "math": "2", "exp": "3", "composite": "7"}
     machine = load_machine().override({f"cpu.issue_cycles.{key}": value for key, value in issue.items()})
     traced = graph()

@@ -72,7 +72,7 @@ def test_unknown_names_and_files(tmp_path: Path) -> None:
     """A misspelt preset names the nearest; a missing file, and a folder, say so."""
     with pytest.raises(MachineError, match=r"no machine 'ahbm-pee'\n  help: did you mean 'ahbm-pe'\?"):
         load_machine("ahbm-pee")
-    with pytest.raises(MachineError, match="cannot read machine .*none.toml: No such file"):
+    with pytest.raises(MachineError, match=r"cannot read machine .*none\.toml: No such file"):
         load_machine(tmp_path / "none.toml")
     with pytest.raises(MachineError, match="cannot read machine"):
         load_machine(tmp_path)

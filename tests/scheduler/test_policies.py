@@ -77,8 +77,8 @@ def test_issues_of_a_rank_do_not_overlap(problem: Problem) -> None:
 @given(problem=problems())
 @quick
 def test_list_schedules_are_left_shifted(problem: Problem) -> None:
-    """No node could start earlier with the nodes before it where they are: each starts at its release, at an edge's end,
-    or when a lane falls free."""
+    """No node could start earlier with the nodes before it where they are: each starts at its release, at an edge's
+    end, or when a lane falls free."""
     dag = problem.dag
     found = run_all(problem)
     if "list" not in found:

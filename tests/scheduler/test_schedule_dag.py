@@ -81,8 +81,8 @@ def test_the_longest_path_goes_first() -> None:
 
 
 def test_more_effort_gains_on_job_shops() -> None:
-    """On random job shops of ten jobs and five engines, ``normal`` is mostly better than ``fast`` and never worse, and so
-    is ``high`` than ``normal``."""
+    """On random job shops of ten jobs and five engines, ``normal`` is mostly better than ``fast`` and never worse, and
+    so is ``high`` than ``normal``."""
     random = np.random.default_rng(1)
     gains = np.zeros(2, dtype=np.int64)
     for _ in range(10):

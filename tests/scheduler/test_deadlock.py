@@ -1,0 +1,153 @@
+"""Deadlocks: reported as the cycle of source lines, by every policy that has one and by no other."""
+
+from pathlib import Path
+
+import pytest
+
+import kernscope as ks
+from kernscope import DeadlockError, tl
+from kernscope.scheduler.ladder import compare
+from kernscope.scheduler.schedule import schedule
+
+TILE, F16 = (64, 64), tl.float16
+HERE = str(Path(__file__))
+LINES = Path(__file__).read_text(encoding="utf-8").splitlines()
+
+
+@ks.kernel
+def receive_first(x, y):  # type: ignore[no-untyped-def]
+    tile = tl.load(x[:, :])
+    got = tl.recv("prev", TILE, F16)  # receives first
+    tl.send("next", tile)
+    tl.store(y[64 * tl.program_id(0) : 64 * tl.program_id(0) + 64, :], got)
+
+
+@ks.kernel
+def send_first(x, y):  # type: ignore[no-untyped-def]
+    tl.send("next", tl.load(x[:, :]))
+    got = tl.recv("prev", TILE, F16)
+    tl.store(y[64 * tl.program_id(0) : 64 * tl.program_id(0) + 64, :], got)
+
+
+@ks.kernel
+def send_three_first(x, y):  # type: ignore[no-untyped-def]
+    tile = tl.load(x[:, :])
+    for _ in range(3):
+        tl.send("next", tile)  # one too many
+    for _ in range(3):
+        tl.recv("prev", TILE, F16)
+
+
+@ks.kernel
+def post_first(x, y):  # type: ignore[no-untyped-def]
+    future = tl.recv_async("prev", TILE, F16)
+    tl.send("next", tl.load(x[:, :]))
+    tl.wait(future)
+
+
+@ks.kernel
+def behind_on_the_engine(x, y):  # type: ignore[no-untyped-def]
+    tile = tl.load(x[:, :])
+    future = tl.recv_async("prev", TILE, F16)
+    tl.exp(tl.wait(future))
+    tl.send("next", tl.exp(tile))  # behind the other exp
+
+
+@ks.kernel
+def pass_on(x, y):  # type: ignore[no-untyped-def]
+    got = tl.recv("prev", TILE, F16)
+    for _ in range(5):
+        got = got + 1.0
+    tl.send("next", got)
+
+
+@ks.kernel
+def unmatched(x, y):  # type: ignore[no-untyped-def]
+    if tl.program_id(0) == 0:
+        tl.recv("prev", TILE, F16)
+        tl.send("next", tl.load(x[:, :]))
+
+
+def traced(kernel: ks.Kernel, ranks: int) -> ks.Graph:
+    return ks.trace(kernel, ks.hbm((64, 64), "f16"), ks.hbm((64 * ranks, 64), "f16"), ranks=ranks)
+
+
+def line_of(marker: str) -> int:
+    (number,) = (n for n, text in enumerate(LINES, start=1) if text.endswith(f"# {marker}"))
+    return number
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize(
+    ("kernel", "deadlocks"),
+    [
+        (receive_first, {"blocking", "lazy"}),
+        (send_first, set()),
+        (send_three_first, {"blocking", "lazy"}),
+        (post_first, {"blocking"}),
+        (behind_on_the_engine, {"blocking", "lazy", "queued"}),
+        (pass_on, {"blocking", "lazy", "queued", "list"}),
+        (unmatched, set()),
+    ],
+)
+def test_who_deadlocks(kernel: ks.Kernel, deadlocks: set[str], ranks: int) -> None:
+    """The policies that deadlock are exactly those whose own waits close a cycle; the others have a schedule."""
+    ladder = compare(traced(kernel, ranks))
+    assert {row.policy for row in ladder if row.deadlock} == deadlocks
+    for row in ladder:
+        assert (row.schedule is None) == (row.makespan_ps is None) == (row.policy in deadlocks)
+    assert (ladder.bounds is None) == ("list" in deadlocks)
+    assert str(ladder).count("deadlock") == len(deadlocks)
+
+
+def test_the_cycle_names_the_lines() -> None:
+    """The error's places and ``cycle`` are the waiting lines of both ranks, its ``nodes`` the waiting nodes."""
+    graph = traced(receive_first, 2)
+    with pytest.raises(DeadlockError, match="deadlock under lazy: 4 commands wait for each other") as caught:
+        schedule(graph, policy="lazy")
+    error = caught.value
+    receive = line_of("receives first")
+    assert [place.line for place in error.cycle] == [receive + 1, receive, receive + 1, receive]
+    assert {place.file for place in error.cycle} == {HERE}
+    assert [graph[node].op for node in error.nodes] == ["send", "recv", "send", "recv"]
+    assert [graph[node].rank for node in error.nodes] == [0, 0, 1, 1]
+    assert f"{HERE}:{receive}" in str(error)
+    assert "(rank 0: recv waits for send of rank 1 (message))" in str(error)
+    assert "tl.recv_async" in error.help
+
+
+def test_a_full_channel_says_so() -> None:
+    """Two slots, three sends: the third one waits for a credit. More slots cure it, as the help says."""
+    with pytest.raises(DeadlockError) as caught:
+        schedule(traced(send_three_first, 2), policy="lazy")
+    assert "(credit)" in str(caught.value) and "slots" in caught.value.help
+    assert line_of("one too many") in [place.line for place in caught.value.cycle]
+    roomy = ks.load_machine("ahbm-pe").override({"link.slots": "3"})
+    graph = ks.trace(send_three_first, ks.hbm((64, 64), "f16"), ks.hbm((128, 64), "f16"), ranks=2, machine=roomy)
+    assert all(row.deadlock is None for row in compare(graph, roomy))
+
+
+def test_an_engine_in_the_cycle() -> None:
+    """In order, an exp that waits for a message holds up the one that the message needs."""
+    with pytest.raises(DeadlockError) as caught:
+        schedule(traced(behind_on_the_engine, 2), policy="queued")
+    assert "exp waits for exp of rank 0 (engine)" in str(caught.value)
+    assert line_of("behind the other exp") in [place.line for place in caught.value.cycle]
+
+
+def test_a_chain_of_arithmetic_is_one_wait() -> None:
+    """Five additions between receive and send are one line of the cycle."""
+    with pytest.raises(DeadlockError, match="4 commands wait for each other") as caught:
+        schedule(traced(pass_on, 2), policy="list")
+    assert "send waits for recv of rank 0 (data, through 5 more)" in str(caught.value)
+
+
+def test_nothing_waits_for_an_unmatched_message() -> None:
+    """A recv without a send completes at once; a send without a recv ends when it is sent."""
+    graph = traced(unmatched, 2)
+    found = schedule(graph, policy="blocking")
+    assert [(node.op, int(found.end_ps[node.id])) for node in graph] == [
+        ("recv", 0),
+        ("load", 164_000),
+        ("send", 164_000 + 50_000 + 128_000),
+    ]
