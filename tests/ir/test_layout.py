@@ -161,7 +161,9 @@ def test_an_index_that_leaves_the_shape_or_is_none_is_refused(entries: Any, word
     assert isinstance(caught.value, IndexError)
 
 
-@pytest.mark.parametrize("shape", [(2, 3), [2, 3], np.array([2, 3]), (np.int64(2), np.int32(3)), np.zeros((2, 3)).shape])
+@pytest.mark.parametrize(
+    "shape", [(2, 3), [2, 3], np.array([2, 3]), (np.int64(2), np.int32(3)), np.zeros((2, 3)).shape]
+)
 def test_a_shape_is_any_sequence_of_integers(shape: Any) -> None:
     """Tuples, lists, arrays and numpy integers give one tuple of Python integers."""
     checked = layouts.check_shape(shape)

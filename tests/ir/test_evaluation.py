@@ -1,0 +1,375 @@
+"""What operations compute: against plain numpy in f32, against Python's integers, rounded once."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernscope.ir import dtypes
+from kernscope.ir.dtypes import ALL, DType
+from kernscope.ir.layout import Layout
+from kernscope.ir.ops import OPERATIONS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FLOATS = [d for d in ALL if d.is_float]
+INTEGERS = [d for d in ALL if d.is_integer]
+F32 = np.float32
+
+UNARY: dict[str, Callable[[Array], Array]] = {
+    "neg": lambda x: -x,
+    "abs": np.abs,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log2": np.log2,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: F32(1) / np.sqrt(x),
+    "tanh": np.tanh,
+    "sigmoid": lambda x: F32(1) / (F32(1) + np.exp(-x)),
+    "erf": lambda x: np.array([math.erf(v) for v in x.astype(np.float64)]).astype(F32),
+    "sin": np.sin,
+    "cos": np.cos,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+}
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "pow": lambda a, b: a**b,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+}
+
+
+def evaluate(name: str, *operands: Any, **static: Any) -> Array:
+    """What an operation computes for arrays and numbers; checked to have the dtype and shape that its rule declares."""
+    described = [
+        Layout.dense(o.shape, dtypes.of_numpy(o.dtype)) if isinstance(o, np.ndarray) else o for o in operands
+    ]
+    operation = OPERATIONS[name]
+    shape, dtype = operation.rule(described, **static)
+    value: Array = operation.evaluate(*operands, result=dtype, operands=described, **static)
+    assert value.dtype == dtype.numpy, (name, value.dtype, dtype)
+    assert value.shape == shape, (name, value.shape, shape)
+    return value
+
+
+def floats(dtype: DType, seed: int, count: int = 500) -> Array:
+    """Numbers of all sizes, with zeros, infinities and NaN."""
+    generator = np.random.default_rng(seed)
+    values = generator.standard_normal(count) * 10.0 ** generator.integers(-3, 3, count)
+    values[:6] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
+    return values.astype(dtype.numpy)
+
+
+def integers(dtype: DType, seed: int, count: int = 500) -> Array:
+    """Numbers over the whole range, its ends and zero among them."""
+    info = np.iinfo(dtype.numpy)
+    values = np.random.default_rng(seed).integers(info.min, info.max, count, endpoint=True)
+    values[:5] = [info.min, info.max, 0, 1, info.max - 1]
+    return values.astype(dtype.numpy)
+
+
+def same_bits(a: Array, b: Array) -> None:
+    """Equal bit for bit, where any NaN equals any other."""
+    nan = np.isnan(a.astype(F32))
+    np.testing.assert_array_equal(nan, np.isnan(b.astype(F32)))
+    width = f"u{a.dtype.itemsize}"
+    np.testing.assert_array_equal(a[~nan].view(width), b[~nan].view(width))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_floats_are_computed_in_f32_and_rounded_once(name: str, dtype: DType) -> None:
+    """For f16, bf16 and f8, too: the value is the f32 one, rounded to the dtype."""
+    x = floats(dtype, seed=1)
+    with np.errstate(all="ignore"):
+        wanted = UNARY[name](x.astype(F32)).astype(dtype.numpy)
+    same_bits(evaluate(name, x), wanted)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", BINARY)
+def test_two_floats_are_computed_in_f32_and_rounded_once(name: str, dtype: DType) -> None:
+    """As above, for operators."""
+    a, b = floats(dtype, seed=2), floats(dtype, seed=3)[::-1].copy()
+    with np.errstate(all="ignore"):
+        wanted = BINARY[name](a.astype(F32), b.astype(F32)).astype(dtype.numpy)
+    same_bits(evaluate(name, a, b), wanted)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS, ids=str)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_compare_values(name: str, dtype: DType) -> None:
+    """NaN equals nothing; everything else is as Python compares the numbers."""
+    make = floats if dtype.is_float else integers
+    a, b = make(dtype, seed=4), make(dtype, seed=5)
+    b[::3] = a[::3]
+    wanted = [bool(COMPARISONS[name](float(x), float(y))) for x, y in zip(a, b, strict=True)]
+    np.testing.assert_array_equal(evaluate(name, a, b), wanted)
+
+
+def wrapped(values: list[int], dtype: DType) -> Array:
+    """Python's integers, the bits that do not fit dropped."""
+    bits = 8 * dtype.itemsize
+    whole = [v % (1 << bits) for v in values]
+    signed = [v - (1 << bits) if dtype.kind == "int" and v >> (bits - 1) else v for v in whole]
+    return np.array(signed, dtype=np.int64).astype(dtype.numpy)
+
+
+INTEGER_ORACLES: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b if b else 0,
+    "mod": lambda a, b: a % b if b else 0,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "maximum": max,
+    "minimum": min,
+}
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("name", INTEGER_ORACLES)
+def test_integers_wrap_around(name: str, dtype: DType) -> None:
+    """Python's result with the bits that do not fit dropped; division by zero gives 0."""
+    a, b = integers(dtype, seed=6), integers(dtype, seed=7)[::-1].copy()
+    b[10:20] = 0
+    wanted = [INTEGER_ORACLES[name](int(x), int(y)) for x, y in zip(a, b, strict=True)]
+    np.testing.assert_array_equal(evaluate(name, a, b), wrapped(wanted, dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_unary_operations_on_integers_wrap(dtype: DType) -> None:
+    """The smallest number has no positive twin; inversion flips every bit; rounding leaves integers alone."""
+    x = integers(dtype, seed=8)
+    numbers = [int(v) for v in x]
+    np.testing.assert_array_equal(evaluate("neg", x), wrapped([-v for v in numbers], dtype))
+    np.testing.assert_array_equal(evaluate("abs", x), wrapped([abs(v) for v in numbers], dtype))
+    np.testing.assert_array_equal(evaluate("not", x), wrapped([~v for v in numbers], dtype))
+    for name in ("floor", "ceil", "round"):
+        np.testing.assert_array_equal(evaluate(name, x), x)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_shifts_lose_bits_and_keep_the_sign(dtype: DType) -> None:
+    """Shifting by as many bits as there are, or more, leaves nothing (or the sign)."""
+    x = integers(dtype, seed=9)
+    for by in (0, 1, 7, 8 * dtype.itemsize - 1, 8 * dtype.itemsize, 8 * dtype.itemsize + 3):
+        numbers = [int(v) for v in x]
+        np.testing.assert_array_equal(evaluate("shl", x, by), wrapped([v << by for v in numbers], dtype))
+        np.testing.assert_array_equal(evaluate("shr", x, by), wrapped([v >> by for v in numbers], dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_powers_of_integers_wrap_and_negative_ones_round_toward_zero(dtype: DType) -> None:
+    """`x ** 3` is Python's, wrapped; `x ** -1` is 1 or -1 of 1 and -1, else 0."""
+    x = integers(dtype, seed=10)
+    numbers = [int(v) for v in x]
+    np.testing.assert_array_equal(evaluate("pow", x, 3), wrapped([v**3 for v in numbers], dtype))
+    np.testing.assert_array_equal(evaluate("pow", x, 0), np.ones_like(x))
+    if dtype.kind == "int":
+        small = np.array([-3, -2, -1, 1, 2, 3], dtype=dtype.numpy)
+        np.testing.assert_array_equal(evaluate("pow", small, -1), [0, 0, -1, 1, 0, 0])
+        np.testing.assert_array_equal(evaluate("pow", small, -2), [0, 0, 1, 1, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_division_and_functions_of_integers_are_f32(dtype: DType) -> None:
+    """`/` and `sqrt` of integers are those of the same numbers as f32."""
+    a, b = integers(dtype, seed=11), np.maximum(integers(dtype, seed=12), 1)
+    np.testing.assert_array_equal(evaluate("div", a, b), a.astype(F32) / b.astype(F32))
+    np.testing.assert_array_equal(evaluate("sqrt", b), np.sqrt(b.astype(F32)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_number_takes_the_tensors_dtype_before_it_is_used(dtype: DType) -> None:
+    """0.1 beside an f16 tensor is the f16 number nearest 0.1."""
+    x = floats(dtype, seed=13)
+    tenth = np.array(0.1, dtype=dtype.numpy).astype(F32)
+    with np.errstate(all="ignore"):
+        same_bits(evaluate("mul", x, 0.1), (x.astype(F32) * tenth).astype(dtype.numpy))
+        same_bits(evaluate("sub", 0.1, x), (tenth - x.astype(F32)).astype(dtype.numpy))
+
+
+def test_a_float_with_an_integer_tensor_gives_f32() -> None:
+    """The integers become f32 first."""
+    x = integers(dtypes.int8, seed=14)
+    np.testing.assert_array_equal(evaluate("mul", x, 0.5), x.astype(F32) * F32(0.5))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_fma_rounds_once(dtype: DType) -> None:
+    """The product is exact: `x * x - x * x` rounded in between would not show the last bits."""
+    a, b, c = (floats(dtype, seed=s)[6:] for s in (15, 16, 17))
+    with np.errstate(all="ignore"):
+        exact = (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(F32).astype(dtype.numpy)
+    same_bits(evaluate("fma", a, b, c), exact)
+
+
+def test_clamp_keeps_values_between_the_bounds() -> None:
+    """As Python's min(max(x, low), high); NaN stays NaN."""
+    x = np.array([-9.0, -1.0, 0.5, 3.0, np.nan, np.inf], dtype=F32)
+    np.testing.assert_array_equal(evaluate("clamp", x, -1.0, 2), np.array([-1, -1, 0.5, 2, np.nan, 2], dtype=F32))
+
+
+def test_where_chooses_and_broadcasts() -> None:
+    """From either branch, tensors and numbers, in the branches' common dtype."""
+    mask = np.array([[True], [False]])
+    row = np.array([1, 2, 3], dtype=np.float16)
+    chosen = evaluate("where", mask, row, float("-inf"))
+    np.testing.assert_array_equal(chosen, np.array([[1, 2, 3], [-np.inf] * 3], dtype=np.float16))
+    np.testing.assert_array_equal(evaluate("where", mask, 1, 0), np.array([[1], [0]], dtype=np.int32))
+
+
+@pytest.mark.parametrize("target", FLOATS, ids=str)
+@pytest.mark.parametrize("source", ALL, ids=str)
+def test_casts_to_floats_round_to_nearest_even(source: DType, target: DType) -> None:
+    """Between all pairs: the result is the nearest number of the target, of two equally near ones the even one."""
+    if source.kind == "bool":
+        x: Array = np.array([False, True])
+    else:
+        x = floats(source, seed=18) if source.is_float else integers(source, seed=18)
+    got = evaluate("cast", x, dtype=target)
+    every = np.arange(1 << min(16, 8 * target.itemsize), dtype=f"u{min(2, target.itemsize)}")
+    if target.itemsize > 2:
+        with np.errstate(all="ignore"):
+            same_bits(got, x.astype(np.float64).astype(F32))
+        return
+    with np.errstate(all="ignore"):
+        numbers = every.view(target.numpy).astype(np.float64)
+    finite = np.sort(numbers[np.isfinite(numbers)])
+    for value, rounded in zip(x.astype(np.float64), got.astype(np.float64), strict=True):
+        if not np.isfinite(value) or abs(value) > finite[-1]:
+            continue
+        assert abs(rounded - value) == np.min(np.abs(finite - value)), (value, rounded)
+
+
+@pytest.mark.parametrize("target", INTEGERS, ids=str)
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+def test_casts_of_floats_to_integers_round_toward_zero(source: DType, target: DType) -> None:
+    """As Python's int(), for numbers that fit."""
+    x = np.array([0.0, -0.0, 0.5, 1.5, 2.75, 7.0, 100.0], dtype=np.float64).astype(source.numpy)
+    np.testing.assert_array_equal(evaluate("cast", x, dtype=target), [int(v) for v in x.astype(np.float64)])
+
+
+@pytest.mark.parametrize("target", INTEGERS, ids=str)
+@pytest.mark.parametrize("source", INTEGERS, ids=str)
+def test_casts_between_integers_drop_bits(source: DType, target: DType) -> None:
+    """What does not fit wraps around."""
+    x = integers(source, seed=19)
+    np.testing.assert_array_equal(evaluate("cast", x, dtype=target), wrapped([int(v) for v in x], target))
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_casts_to_bool_ask_whether_it_is_zero(dtype: DType) -> None:
+    """Any other number is true."""
+    x = np.array([0, 1, 2], dtype=np.float64).astype(dtype.numpy)
+    np.testing.assert_array_equal(evaluate("cast", x, dtype=dtypes.bool_), [False, True, True])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("axis", "keep"), [(0, False), (1, True), (None, False), (None, True)])
+def test_reductions_of_floats_accumulate_in_f32(axis: int | None, keep: bool, dtype: DType) -> None:
+    """The sum is f32's, rounded once; extrema are exact; positions are of the first of equals."""
+    x = np.random.default_rng(20).standard_normal((7, 5)).astype(dtype.numpy)
+    x[2] = x[4]
+    wide = x.astype(F32)
+    same_bits(
+        np.atleast_1d(evaluate("sum", x, axis=axis, keep_dims=keep)),
+        np.atleast_1d(np.sum(wide, axis=axis, keepdims=keep, dtype=F32).astype(dtype.numpy)),
+    )
+    for name, oracle in (("max", np.max), ("min", np.min)):
+        wanted = oracle(wide, axis=axis, keepdims=keep)
+        np.testing.assert_array_equal(evaluate(name, x, axis=axis, keep_dims=keep).astype(F32), wanted)
+    for name, position in (("argmax", np.argmax), ("argmin", np.argmin)):
+        wanted = position(wide, axis=axis, keepdims=keep)
+        np.testing.assert_array_equal(evaluate(name, x, axis=axis, keep_dims=keep), wanted)
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, dtypes.bool_], ids=str)
+def test_sums_of_integers_are_i32_and_wrap_there(dtype: DType) -> None:
+    """Small types do not overflow at their own width; i32 does."""
+    x = integers(dtype, seed=21) if dtype.is_integer else np.array([True] * 300)
+    exact = wrapped([sum(int(v) for v in x)], dtypes.int32)[0]
+    assert evaluate("sum", x, axis=0, keep_dims=False) == exact
+    running = wrapped([sum(int(v) for v in x[: n + 1]) for n in range(len(x))], dtypes.int32)
+    np.testing.assert_array_equal(evaluate("cumsum", x, axis=0), running)
+
+
+def test_nan_wins_in_extrema() -> None:
+    """Of a reduction and of two operands alike."""
+    x = np.array([1.0, np.nan, 3.0], dtype=np.float16)
+    for name in ("max", "min"):
+        assert np.isnan(evaluate(name, x, axis=0, keep_dims=False))
+    for name in ("maximum", "minimum"):
+        assert np.isnan(evaluate(name, x, 2.0)).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_is_computed_in_f32(axis: int, dtype: DType) -> None:
+    """Along its axis it adds up to one, however large the scores; rounded once."""
+    x = (np.random.default_rng(22).standard_normal((6, 9)) * 20).astype(dtype.numpy)
+    wide = x.astype(F32)
+    e = np.exp(wide - wide.max(axis=axis, keepdims=True))
+    same_bits(evaluate("softmax", x, axis=axis), (e / e.sum(axis=axis, keepdims=True)).astype(dtype.numpy))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_dot_accumulates_floats_in_f32(dtype: DType) -> None:
+    """The product is f32's whatever the operands; an accumulator is added in f32, then rounded once."""
+    generator = np.random.default_rng(23)
+    a = generator.standard_normal((5, 16)).astype(dtype.numpy)
+    b = generator.standard_normal((16, 3)).astype(dtype.numpy)
+    product = a.astype(F32) @ b.astype(F32)
+    np.testing.assert_array_equal(evaluate("dot", a, b, out_dtype=dtypes.float32), product)
+    start = generator.standard_normal((5, 3)).astype(np.float16)
+    with np.errstate(all="ignore"):
+        wanted = (start.astype(F32) + product).astype(np.float16)
+    np.testing.assert_array_equal(evaluate("dot", a, b, start, out_dtype=dtypes.float16), wanted)
+
+
+def test_dot_accumulates_integers_in_i32() -> None:
+    """127 x 127 x 200 is far beyond i8, and right."""
+    a, b = np.full((1, 200), 127, dtype=np.int8), np.full((200, 1), 127, dtype=np.int8)
+    assert evaluate("dot", a, b, out_dtype=dtypes.int32).tolist() == [[127 * 127 * 200]]
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_fill_writes_one_value(dtype: DType) -> None:
+    """In each dtype."""
+    value = True if dtype.kind == "bool" else 3
+    filled = evaluate("fill", shape=(2, 3), value=value, dtype=dtype)
+    np.testing.assert_array_equal(filled.astype(F32), np.full((2, 3), float(value), F32))
+
+
+def test_arange_counts() -> None:
+    """From the start, without the end."""
+    np.testing.assert_array_equal(evaluate("arange", start=-2, end=3), [-2, -1, 0, 1, 2])
+
+
+def test_a_ragged_load_pads_around_what_lies_inside() -> None:
+    """The tile holds the inside where it stands and the pad everywhere else."""
+    inside = np.array([[1, 2], [3, 4]], dtype=np.float32)
+    tile = evaluate("load", inside, shape=(3, 4), dtype=dtypes.float32, pad=-1.0, at=(0, 1))
+    np.testing.assert_array_equal(tile, [[-1, 1, 2, -1], [-1, 3, 4, -1], [-1, -1, -1, -1]])
+    nothing = evaluate("load", shape=(2, 2), dtype=dtypes.float32, pad=7, at=None)
+    np.testing.assert_array_equal(nothing, np.full((2, 2), 7, F32))

@@ -1,0 +1,266 @@
+"""The operation table: documentation, engines, and the rule that gives each result's shape and dtype."""
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernscope as ks
+from kernscope.ir import dtypes
+from kernscope.ir.dtypes import ALL, DType
+from kernscope.ir.layout import Layout
+from kernscope.ir.ops import OPERATIONS, Engine, Family, Operation, WorkKind
+
+FLOATS = [d for d in ALL if d.is_float]
+INTEGERS = [d for d in ALL if d.is_integer]
+ELEMENTWISE = (Family.UNARY, Family.BINARY, Family.TERNARY)
+
+#: What the language lists, by family, with the kind of numbers each takes.
+ARITHMETIC = ["add", "sub", "mul", "floordiv", "mod", "pow", "neg", "abs", "floor", "ceil", "round", "clamp", "fma"]
+TRANSCENDENTAL = ["div", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos"]
+COMPARISONS = ["lt", "le", "gt", "ge", "eq", "ne"]
+EXTREMA = ["maximum", "minimum"]
+BITS = ["and", "or", "xor", "not"]
+SHIFTS = ["shl", "shr"]
+REDUCTIONS = ["sum", "max", "min", "argmax", "argmin"]
+
+
+def dense(shape: tuple[int, ...], dtype: DType) -> Layout:
+    return Layout.dense(shape, dtype)
+
+
+def arity(name: str) -> int:
+    return {Family.UNARY: 1, Family.BINARY: 2, Family.TERNARY: 3}[OPERATIONS[name].family]
+
+
+def result(name: str, *operands: Any, **static: Any) -> tuple[tuple[int, ...], DType]:
+    return OPERATIONS[name].rule(operands, **static)
+
+
+def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
+    """Adding an operation is one declaration: this list is the second opinion."""
+    listed = ARITHMETIC + TRANSCENDENTAL + COMPARISONS + EXTREMA + BITS + SHIFTS + REDUCTIONS
+    listed += ["where", "cast", "cumsum", "softmax", "fill", "arange", "load", "store", "copy_to", "dot"]
+    listed += ["send", "recv", "recv_async", "wait", "scope_enter", "scope_exit"]
+    assert sorted(OPERATIONS) == sorted(listed)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda o: o.name)
+def test_every_operation_is_documented_with_an_example_that_parses(operation: Operation) -> None:
+    """The documentation is a sentence and an example in Python."""
+    example = re.search(r"Example: ``(.+)``\.$", operation.doc)
+    if operation.family is Family.MARKER:
+        assert operation.doc.endswith(".")
+        return
+    assert example is not None, operation.doc
+    ast.parse(example.group(1))
+    assert "\n" not in operation.doc
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda o: o.name)
+def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
+    """MATH operations log `math/NAME` (`copy` for copy_to); what has no engine has no entry."""
+    special = {
+        "load": "memory/dma_read",
+        "store": "memory/dma_write",
+        "copy_to": "math/copy",
+        "dot": "gemm/dot",
+        "send": "ipcq/ipcq_copy",
+        "recv": "",
+        "recv_async": "",
+        "wait": "",
+        "scope_enter": "",
+        "scope_exit": "",
+    }
+    assert operation.log == special.get(operation.name, f"math/{operation.name}")
+    assert (operation.engine is Engine.NONE) == (operation.log == "")
+
+
+def test_engines_and_what_they_count() -> None:
+    """Bytes on the DMA engines and links, (M, N, K) on GEMM, elements on MATH."""
+    kinds = {o.engine: o.work_kind for o in OPERATIONS.values()}
+    assert kinds == {
+        Engine.DMA_READ: WorkKind.BYTES,
+        Engine.DMA_WRITE: WorkKind.BYTES,
+        Engine.LINK: WorkKind.BYTES,
+        Engine.GEMM: WorkKind.MNK,
+        Engine.MATH: WorkKind.ELEMENTS,
+        Engine.NONE: WorkKind.NOTHING,
+    }
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("name", ARITHMETIC + TRANSCENDENTAL + COMPARISONS + EXTREMA + BITS + SHIFTS)
+def test_elementwise_operations_give_the_dtype_that_the_language_says(name: str, dtype: DType) -> None:
+    """Arithmetic keeps the dtype; `/` and transcendental functions on integers give f32; comparisons bool; bits take
+    no floats; arithmetic and shifts take no bool."""
+    operands = [dense((4, 3), dtype)] * arity(name)
+    refused = (name in ARITHMETIC + TRANSCENDENTAL + SHIFTS and dtype.kind == "bool") or (
+        name in BITS + SHIFTS and dtype.is_float
+    )
+    if refused:
+        with pytest.raises(ks.DTypeError) as caught:
+            result(name, *operands)
+        assert "h.to(" in caught.value.help
+        return
+    wanted = dtype
+    if name in TRANSCENDENTAL and not dtype.is_float:
+        wanted = dtypes.float32
+    if name in COMPARISONS:
+        wanted = dtypes.bool_
+    assert result(name, *operands) == ((4, 3), wanted)
+
+
+@pytest.mark.parametrize("name", ["add", "div", "lt", "maximum"])
+def test_shapes_broadcast_and_dtypes_promote(name: str) -> None:
+    """Two tensors of different shapes and dtypes meet in their common shape and dtype."""
+    shape, dtype = result(name, dense((4, 1), dtypes.float16), dense((3,), dtypes.bfloat16))
+    assert shape == (4, 3)
+    assert dtype is (dtypes.bool_ if name == "lt" else dtypes.float32)
+
+
+@pytest.mark.parametrize("name", ["fma", "clamp", "where"])
+def test_three_operands_broadcast_together(name: str) -> None:
+    """No one of three has the common shape."""
+    first = dtypes.bool_ if name == "where" else dtypes.float32
+    operands = dense((2, 1, 1), first), dense((3, 1), dtypes.float32), dense((4,), dtypes.float32)
+    assert result(name, *operands) == ((2, 3, 4), dtypes.float32)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_python_numbers_take_the_tensors_dtype(dtype: DType) -> None:
+    """An integer or a bool changes nothing (but for bool tensors, which give way); a float makes integers f32."""
+    tensor = dense((4,), dtype)
+    for order in ((tensor, 2), (2, tensor)):
+        assert result("maximum", *order)[1] is (dtypes.int32 if dtype.kind == "bool" else dtype)
+    assert result("maximum", tensor, True)[1] is dtype
+    for order in ((tensor, 2.5), (2.5, tensor)):
+        assert result("maximum", *order)[1] is (dtype if dtype.is_float else dtypes.float32)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("i8", 128), ("i8", -129), ("u8", -1), ("u8", 256), ("i16", 1 << 15), ("i32", 1 << 31)]
+)
+def test_an_integer_that_the_tensor_cannot_hold_is_refused(dtype: str, value: int) -> None:
+    """Nothing wraps in silence at the kernel's own constants, but the extremes themselves pass."""
+    tensor = dense((4,), dtypes.of(dtype))
+    with pytest.raises(ks.DTypeError, match=f"{value} does not fit {dtype}"):
+        result("add", tensor, value)
+    assert result("add", tensor, value - 1 if value > 0 else value + 1)[1] is tensor.dtype
+
+
+def test_an_integer_beyond_every_float_is_refused() -> None:
+    """A number that no float holds would only fail when the graph runs."""
+    with pytest.raises(ks.DTypeError, match="1329 bits does not fit f16"):
+        result("mul", dense((4,), dtypes.float16), 10**400)
+
+
+def test_at_least_one_operand_is_a_tensor() -> None:
+    """Python numbers are computed by Python."""
+    with pytest.raises(ks.ArgumentError, match=r"no operand is a tensor: 1, 2\.0"):
+        result("maximum", 1, 2.0)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize(("axis", "keep", "shape"), [(0, False, (5,)), (1, True, (4, 1)), (-1, False, (4,))])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_drop_or_keep_the_axis(
+    name: str, axis: int, keep: bool, shape: tuple[int, ...], dtype: DType
+) -> None:
+    """The shape is numpy's; sums of integers are i32, positions are i32, extrema keep the dtype."""
+    wanted = dtype
+    if name.startswith("arg") or (name == "sum" and not dtype.is_float):
+        wanted = dtypes.int32
+    assert result(name, dense((4, 5), dtype), axis=axis, keep_dims=keep) == (shape, wanted)
+    array = np.zeros((4, 5))
+    assert np.max(array, axis=axis, keepdims=keep).shape == shape
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_without_an_axis_a_reduction_covers_everything(name: str) -> None:
+    """`axis=None` gives a tensor without dimensions, or with all of them 1."""
+    assert result(name, dense((4, 5), dtypes.float32), axis=None, keep_dims=False)[0] == ()
+    assert result(name, dense((4, 5), dtypes.float32), axis=None, keep_dims=True)[0] == (1, 1)
+
+
+def test_where_takes_a_bool_tensor_and_promotes_the_branches() -> None:
+    """The condition has no part in the dtype; two numbers give f32 or i32."""
+    mask = dense((4, 1), dtypes.bool_)
+    assert result("where", mask, dense((3,), dtypes.float16), float("-inf")) == ((4, 3), dtypes.float16)
+    assert result("where", mask, 1, 0) == ((4, 1), dtypes.int32)
+    assert result("where", mask, 1, 0.5) == ((4, 1), dtypes.float32)
+    for condition in (dense((4,), dtypes.int32), True):
+        with pytest.raises(ks.DTypeError, match="not a bool tensor"):
+            result("where", condition, 1.0, 2.0)
+
+
+def test_where_refuses_numbers_that_do_not_fit() -> None:
+    """Two integers give i32, so both have to be one."""
+    with pytest.raises(ks.DTypeError, match="does not fit i32"):
+        result("where", dense((4,), dtypes.bool_), 1 << 40, 0)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_softmax_and_cumsum_keep_the_shape(dtype: DType) -> None:
+    """Softmax of integers is f32, a running sum of them i32."""
+    source = dense((4, 5), dtype)
+    assert result("softmax", source, axis=1) == ((4, 5), dtype if dtype.is_float else dtypes.float32)
+    assert result("cumsum", source, axis=0) == ((4, 5), dtype if dtype.is_float else dtypes.int32)
+
+
+def test_dot_multiplies_matrices_that_fit() -> None:
+    """(M, K) x (K, N) gives (M, N), its work is M, N, K; an accumulator has that shape and the result's dtype."""
+    a, b = dense((4, 8), dtypes.float16), dense((8, 3), dtypes.float16)
+    assert result("dot", a, b, out_dtype=dtypes.float32) == ((4, 3), dtypes.float32)
+    assert result("dot", a, b, dense((4, 3), dtypes.float32), out_dtype=dtypes.float32) == ((4, 3), dtypes.float32)
+    assert OPERATIONS["dot"].work((a, b), dense((4, 3), dtypes.float32)) == (4, 3, 8)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "out", "error", "words"),
+    [
+        (((4, 8), "f16"), ((4, 8), "f16"), "f32", ks.ShapeError, "inner sizes 8 and 4 differ"),
+        (((2, 4, 8), "f16"), ((8, 3), "f16"), "f32", ks.ShapeError, "(2, 4, 8)"),
+        (((8,), "f16"), ((8, 3), "f16"), "f32", ks.ShapeError, "(8,)"),
+        (((4, 8), "f16"), ((8, 3), "f32"), "f32", ks.DTypeError, "f16 and f32"),
+        (((4, 8), "i8"), ((8, 3), "i8"), "f32", ks.DTypeError, "i8 into f32"),
+        (((4, 8), "f16"), ((8, 3), "f16"), "i32", ks.DTypeError, "f16 into i32"),
+        (((4, 8), "bool"), ((8, 3), "bool"), "i32", ks.DTypeError, "bool"),
+    ],
+)
+def test_dot_refuses_what_does_not_fit(a: Any, b: Any, out: str, error: type[ks.KernscopeError], words: str) -> None:
+    """Each mistake is an error with the shapes or dtypes in it."""
+    with pytest.raises(error) as caught:
+        result("dot", dense(a[0], dtypes.of(a[1])), dense(b[0], dtypes.of(b[1])), out_dtype=dtypes.of(out))
+    assert words in caught.value.message
+    assert caught.value.help
+
+
+@pytest.mark.parametrize(
+    ("acc", "error"),
+    [(((3, 4), "f32"), ks.ShapeError), (((4, 3), "f16"), ks.DTypeError), (((4, 1), "f32"), ks.ShapeError)],
+)
+def test_dot_refuses_an_accumulator_of_another_kind(acc: Any, error: type[ks.KernscopeError]) -> None:
+    """Nothing broadcasts into an accumulator, and nothing is converted on the way."""
+    a, b = dense((4, 8), dtypes.float16), dense((8, 3), dtypes.float16)
+    with pytest.raises(error):
+        result("dot", a, b, dense(acc[0], dtypes.of(acc[1])), out_dtype=dtypes.float32)
+
+
+def test_fill_refuses_a_float_for_integers() -> None:
+    """`full((4,), 1.5, "i32")` would lose what was written."""
+    with pytest.raises(ks.DTypeError, match=r"cannot fill i32 with 1\.5"):
+        result("fill", shape=(4,), value=1.5, dtype=dtypes.int32)
+    with pytest.raises(ks.DTypeError, match="300 does not fit u8"):
+        result("fill", shape=(4,), value=300, dtype=dtypes.uint8)
+
+
+def test_arange_has_elements() -> None:
+    """The end is above the start, and all numbers fit i32."""
+    assert result("arange", start=-2, end=3) == ((5,), dtypes.int32)
+    with pytest.raises(ks.ArgumentError, match="no elements"):
+        result("arange", start=3, end=3)
+    with pytest.raises(ks.DTypeError, match="does not fit i32"):
+        result("arange", start=0, end=(1 << 31) + 1)
