@@ -1,0 +1,134 @@
+"""A user's mistake on the command line: exit status 2, one clear error with a help line, never a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+MISTAKES = [
+    (("trace", "nowhere.py"), "no file 'nowhere.py'"),
+    (("trace", "no_such_module:kernel"), "no module 'no_such_module'"),
+    (("trace", "a/b:c"), "no file 'a/b:c'"),
+    (("trace", "mine.py::plus_oen"), "did you mean 'plus_one'?"),
+    (("trace", "mine.py", "--launch", "smal"), "did you mean 'small'?"),
+    (("trace", "mine.py", "--arg", "amuont=1"), "did you mean 'amount'?"),
+    (("trace", "mine.py", "--arg", "amount"), "write name=value"),
+    (("trace", "mine.py", "--arg", "amount=1", "--arg", "amount=2"), "given twice"),
+    (("trace", "mine.py", "--arg", "amount=$("), "no Python literal"),
+    (("trace", "mine.py", "--arg", "x=f33[2,2]"), "unknown dtype 'f33'"),
+    (("trace", "mine.py", "--arg", "x=f32[0,2]"), "has no elements"),
+    (("trace", "mine.py", "--arg", "x=f32[8,8]"), "shape"),
+    (("trace", "mine.py", "--machine", "ahbm-pee"), "ahbm-pe"),
+    (("schedule", "mine.py", "--set", "gemm.row=1"), "did you mean 'gemm.rows'?"),
+    (("schedule", "mine.py", "--set", "gemm.rows"), "write field=value"),
+    (("schedule", "mine.py", "--set", "gemm.rows=-1"), "gemm.rows"),
+    (("run", "mine.py", "--inputs", "nothing.npz"), "no file 'nothing.npz'"),
+    (("run", "mine.py", "--inputs", "mine.py"), "no .npz file"),
+    (("run", "mine.py", "-o", "no/folder/out.npz"), "no folder"),
+    (("draw", "mine.py", "-o", "picture.gif"), "gif"),
+    (("draw", "mine.py", "-o", "no/folder/picture.svg"), "no/folder"),
+    (("report", "mine.py", "-o", "no/folder/page.html"), "no/folder"),
+    (("explain", "KS210"), "did you mean 'KS20"),
+    (("machine", "nothing.toml"), "nothing.toml"),
+    (("lint", "mine.py", "--select", "KS999"), "KS999"),
+    (("trace", "mine.py", "-o", "no/folder/g.ksg"), "cannot write"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=[" ".join(a) for a, _ in MISTAKES])
+def test_one_clear_error(kernscope, good, arguments, says):
+    """The error says what was wrong and what to do."""
+    done = kernscope(*arguments)
+    assert done.status == 2, done
+    assert says in done.err and "help:" in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("trace",), ("schedul", "mine.py"), ("trace", "mine.py", "--lunch", "x"), ("trace", "mine.py", "--ranks", "0")],
+)
+def test_usage_errors(kernscope, good, arguments):
+    """Unknown commands and options, missing and impossible values are refused by name."""
+    done = kernscope(*arguments)
+    assert done.status == 2 and "Error" in done.err and "Traceback" not in done.err
+
+
+def test_a_file_with_several_kernels_needs_a_name(kernscope, write):
+    """The list of them is printed; imported kernels do not count."""
+    path = write(
+        """
+        from kernscope.kernels.softmax import softmax
+        @ks.kernel
+        def one(x): pass
+        @ks.kernel
+        def two(x): pass
+        """
+    )
+    done = kernscope("trace", path)
+    assert done.status == 2 and "has 2 kernels: one, two" in done.err
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("def broken(:", "SyntaxError"),
+        ("import not_a_module_at_all", "ModuleNotFoundError"),
+        ("raise SystemExit(0)", "SystemExit"),
+    ],
+)
+def test_a_file_that_cannot_be_imported(kernscope, write, body, says):
+    """The error is the author's, with the author's line."""
+    done = kernscope("trace", write(body))
+    assert done.status == 2 and says in done.err and "mine.py:4" in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("exception", ["ValueError('too odd')", "SystemExit(3)", "RecursionError('deep')"])
+def test_a_kernel_that_raises(kernscope, write, exception):
+    """Its own traceback is shown, trimmed to the author's frames."""
+    path = write(
+        f"""
+        def helper():
+            raise {exception}
+
+        @ks.launch("small", x=ks.hbm((4, 4), "f32"))
+        @ks.kernel
+        def fails(x):
+            helper()
+        """
+    )
+    for command in ("trace", "lint", "report"):
+        done = kernscope(command, path)
+        assert done.status == 2, command
+        assert f"kernel fails raised {exception.partition('(')[0]}" in done.err
+        assert "in fails" in done.err and "in helper" in done.err and "recorder.py" not in done.err
+
+
+def test_debug_shows_the_traceback(kernscope, good):
+    """``--debug`` prints it before the error."""
+    done = kernscope("--debug", "trace", good, "--launch", "none")
+    assert done.status == 2 and "Traceback" in done.err and "LaunchError" in done.err
+
+
+def test_one_bad_file_does_not_hide_the_findings_of_the_others(kernscope, stale, write, tmp_path):
+    """``lint`` goes on after a file that cannot be imported, prints what it found, and exits 2."""
+    write("1 / 0", "broken.py")
+    done = kernscope("lint", tmp_path)
+    assert done.status == 2 and "KS201" in done.out and "ZeroDivisionError" in done.err
+
+
+def test_a_deadlock_under_the_policy_asked_for(kernscope, write):
+    """Exit status 1 and the cycle of lines; without a policy the ladder has rows that say so."""
+    path = write(
+        """
+        @ks.launch("two", ranks=2, o=ks.hbm((2, 16), "f32"))
+        @ks.kernel
+        def both_wait(o):
+            tile = tl.recv("prev", (1, 16), tl.float32)
+            tl.send("next", tile)
+            tl.store(o[tl.program_id(0) : tl.program_id(0) + 1, :], tile)
+        """
+    )
+    asked = kernscope("schedule", path, "--policy", "lazy")
+    assert asked.status == 1 and "mine.py:8" in asked.err and "mine.py:9" in asked.err
+    ladder = kernscope("schedule", path)
+    assert ladder.status == 0 and ladder.out.count("deadlock") >= 4
