@@ -70,15 +70,16 @@ def draw(
     schedule: Schedule | None = None,
     format: str | None = None,
     box_limit: int = BOX_LIMIT,
+    unfolded_limit: int | None = None,
 ) -> Drawing:
     """Draw a graph: scopes as frames, engines as colours, reasons of edges as line styles, recycled edges marked; with
     a ``schedule`` of the graph its critical chain is bold.
 
     The extension of ``path`` decides the format (.svg .png .pdf .dot); without a path ``format`` does (``"svg"``).
-    Above ``box_limit`` boxes the graph is folded first (:mod:`kernscope.backends.folding`), and the picture says so
-    with exact counts. It is laid out by ``dot`` on PATH, else by graphviz-pure (the extra ``draw``; no .pdf), within
-    20 seconds in all. Where no renderer makes the picture the DOT text is written beside it, as ``PATH.dot``, and the
-    drawing's notes name the remedies.
+    Above ``box_limit`` boxes (above ``unfolded_limit`` nodes, if given) the graph is folded first, as
+    :mod:`kernscope.backends.folding` describes, and the picture says so with exact counts. It is laid out by ``dot`` on
+    PATH, else by graphviz-pure (the extra ``draw``; no .pdf), within 20 seconds in all. Where no renderer makes the
+    picture the DOT text is written beside it, as ``PATH.dot``, and the drawing's notes name the remedies.
 
     Raises ``OptionError`` for an unknown format, ``OutputError`` where the file cannot be written, and
     ``TargetMismatchError`` for a schedule of another graph.
@@ -92,7 +93,7 @@ def draw(
             help="draw(schedule.graph, ..., schedule=schedule)",
         )
     nodes = () if schedule is None else schedule.critical_chain().nodes
-    folded = fold_to_fit(graph, box_limit)
+    folded = fold_to_fit(graph, box_limit, unfolded_limit)
     text = dot_text(folded, chain=nodes)
     if chosen == "dot":
         written = write_output(path, text.encode()) if path is not None else None

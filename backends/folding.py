@@ -92,11 +92,13 @@ class Folded:
         return int(np.count_nonzero(self.box_of < 0))
 
 
-def fold_to_fit(graph: Graph, limit: int) -> Folded:
-    """The graph at the finest grade of at most ``limit`` boxes; at the coarsest grade where none has so few."""
+def fold_to_fit(graph: Graph, limit: int, unfolded_limit: int | None = None) -> Folded:
+    """The graph at the finest grade of at most ``limit`` boxes; at the coarsest grade where none has so few. With an
+    ``unfolded_limit`` a box for each node is for graphs of at most so many."""
     grades = list(Grade)
+    most = limit if unfolded_limit is None else min(limit, unfolded_limit)
     for grade in grades[:-1]:
-        if grade is Grade.NODES and np.count_nonzero(~_markers(graph)) > limit:
+        if grade is Grade.NODES and np.count_nonzero(~_markers(graph)) > most:
             continue
         folded = fold(graph, grade)
         if len(folded.boxes) <= limit:

@@ -7,13 +7,15 @@ Written by hand: the text is small, needs no library, and every slice carries th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
 import attrs
 
 from ..ir.errors import OptionError
+from ..ir.graph import Graph
+from ..ir.ops import OPERATIONS
 from ..ir.text import format_node, quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
@@ -26,11 +28,14 @@ __all__ = ["GANTT_CSS", "MERGE_ABOVE", "Gantt", "draw_gantt", "gantt_svg"]
 
 #: Above so many slices in one picture those narrower than a pixel are merged.
 MERGE_ABOVE = 20_000
+#: Up to so many slices of a schedule tell all operands of their nodes when pointed at.
+DETAILS_BELOW = 3_000
 
 _WIDTH, _LEFT, _RIGHT = 1200.0, 128.0, 20.0
 _PLOT = _WIDTH - _LEFT - _RIGHT
 _LANE, _GAP, _RANK_HEAD, _TITLE, _AXIS, _BETWEEN = 18.0, 5.0, 22.0, 30.0, 26.0, 18.0
 _CHARACTER = 6.2  # width of a character in a slice, in pixels
+_BORDERED = 3.0  # narrower slices would vanish behind the border between neighbours
 _OUTLINED = 6.0  # narrower slices would vanish behind an outline: the critical chain underlines them
 
 #: The chart's colours, light and dark; everything is below ``.gantt``, so that a page may hold several.
@@ -44,6 +49,7 @@ GANTT_CSS = """
 .gantt .mark { stroke: #15181c; stroke-width: 1; }
 .gantt .bound { stroke: #616975; stroke-width: 1; stroke-dasharray: 4 3; }
 .gantt .slice { stroke: #ffffff; stroke-width: 0.5; }
+.gantt .slice.thin { stroke: none; }
 .gantt .slice.critical { stroke: #111111; stroke-width: 1.4; }
 .gantt .strip { fill: #111111; pointer-events: none; }
 .gantt .name { font-size: 10px; pointer-events: none; }
@@ -103,22 +109,28 @@ def draw_gantt(schedules: Schedule | Sequence[Schedule], path: str | os.PathLike
 
 
 def gantt_svg(
-    schedules: Sequence[Schedule], *, standalone: bool = True, merge_above: int = MERGE_ABOVE, span_ps: int = 0
+    schedules: Sequence[Schedule],
+    *,
+    standalone: bool = True,
+    merge_above: int = MERGE_ABOVE,
+    span_ps: int = 0,
+    pixels: float = 1.0,
 ) -> tuple[str, tuple[str, ...]]:
     """The SVG text of a chart, and what it leaves out. Not ``standalone``: without the XML head and the style, for a
-    page that holds :data:`GANTT_CSS` itself. The axis reaches to ``span_ps`` at least."""
+    page that holds :data:`GANTT_CSS` itself. The axis reaches to ``span_ps`` at least. With more than
+    ``merge_above`` slices those narrower than ``pixels`` are merged."""
     span = max(span_ps, *(max(s.makespan_ps, s.bound_ps) for s in schedules))
     scale = _PLOT / max(span, 1)
     all_slices = [slices_of(schedule) for schedule in schedules]
     total = sum(map(len, all_slices))
     notes: tuple[str, ...] = ()
     if total > merge_above:
-        merged = [merge_below(slices, 1 / scale) for slices in all_slices]
+        merged = [merge_below(slices, pixels / scale) for slices in all_slices]
         drawn = sum(map(len, merged))
         single = sum(int((slices.count == 1).sum()) for slices in merged)
         if drawn < total:
             notes = (
-                f"{total - single:,} of {total:,} slices are narrower than a pixel: "
+                f"{total - single:,} of {total:,} slices are narrower than {pixels:g} pixel{'' if pixels == 1 else 's'}: "
                 f"neighbours among them are drawn as {drawn - single:,} merged ones, paler where the lane rests",
             )
         all_slices = merged
@@ -139,6 +151,23 @@ def gantt_svg(
         f'viewBox="0 0 {_WIDTH:g} {height:.1f}" width="{_WIDTH:g}" height="{height:.1f}">'
     )
     return "\n".join([f"{head}{opening}{style}", *_axis(span, scale, top - _BETWEEN), *body, "</svg>\n"]), notes
+
+
+def _teller(graph: Graph, *, detailed: bool) -> Callable[[int], str]:
+    """What a slice tells of its node: all of it, or its operation and line (made once for each line)."""
+    if detailed:
+        return lambda node: format_node(graph, node)
+    names, op, stack = OPERATIONS.names, graph.nodes.op, graph.nodes.stack
+    places: dict[int, str] = {}
+
+    def tell(node: int) -> str:
+        row = int(stack[node])
+        if row not in places:
+            place = graph.location(row)
+            places[row] = f"  # {quote(place.short)}" if place else ""
+        return f"%{node} = {names[op[node]]}{places[row]}"
+
+    return tell
 
 
 def _axis(span: int, scale: float, bottom: float) -> Iterator[str]:
@@ -190,7 +219,9 @@ def _slices(
     schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], float], scale: float
 ) -> Iterator[str]:
     graph = schedule.graph
+    tell = _teller(graph, detailed=len(slices) <= DETAILS_BELOW)
     chain = set(schedule.critical_chain().nodes)
+    names, codes = OPERATIONS.names, graph.nodes.op
     kinds = [engine_kind(engine.name).replace("_", "-") for engine in schedule.engines]
     columns = (slices.node, slices.engine, slices.lane, slices.start_ps, slices.end_ps, slices.count, slices.busy_ps)
     late: list[str] = []  # outlined slices last, so that no neighbour covers an outline
@@ -201,19 +232,21 @@ def _slices(
         merged = count > 1
         critical = not merged and node in chain
         if merged:
-            words = f"{count:,} nodes, the first: {format_node(graph, node)}\n{times}, busy {busy / (end - start):.0%}"
+            words = f"{count:,} nodes, the first: {tell(node)}\n{times}, busy {busy / (end - start):.0%}"
         else:
-            words = f"{format_node(graph, node)}\n{times}" + ("\non the critical chain" if critical else "")
+            words = f"{tell(node)}\n{times}" + ("\non the critical chain" if critical else "")
         pale = f' fill-opacity="{0.35 + 0.65 * busy / (end - start):.2f}"' if merged and busy < end - start else ""
         outlined = critical and width >= _OUTLINED
+        look = " critical" if outlined else " thin" if width < _BORDERED else ""
         shape = (
-            f'<rect class="slice {kind}{" critical" if outlined else ""}" x="{x:.3f}" y="{y + 1:.1f}" '
+            f'<rect class="slice {kind}{look}" x="{x:.3f}" y="{y + 1:.1f}" '
             f'width="{max(width, 0.2):.3f}" height="{_LANE - 3:g}"{pale} data-node="{node}" data-count="{count}" '
             f'data-start-ps="{start}" data-end-ps="{end}"><title>{escape(words)}</title></rect>'
         )
         if critical and not outlined:
-            shape += f'<rect class="strip" x="{x:.3f}" y="{y + _LANE - 3.5:.1f}" width="{max(width, 0.4):.3f}" height="3"/>'
-        name = graph[node].op
+            under = f'y="{y + _LANE - 3.5:.1f}" width="{max(width, 0.4):.3f}" height="3"'
+            shape += f'<rect class="strip" x="{x:.3f}" {under}/>'
+        name = names[codes[node]]
         if not merged and width > len(name) * _CHARACTER + 4:
             shape += f'<text class="name {kind}" x="{x + 4:.2f}" y="{y + 12.5:.1f}">{escape(name)}</text>'
         if critical:

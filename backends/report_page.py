@@ -16,8 +16,9 @@ from .report_sections import sections, shown, tiles
 __all__ = ["ReportData", "report_html", "write_report"]
 
 _HERE = Path(__file__).parent
-#: Above so many boxes the graph's picture is folded: a page is read, a drawing in a file of its own is zoomed into.
-PAGE_BOX_LIMIT = 300
+#: A page is read, where a drawing in a file of its own is zoomed into: equal iterations are folded from so many nodes
+#: on, and scopes from so many boxes on.
+PAGE_UNFOLDED_LIMIT, PAGE_BOX_LIMIT = 60, 240
 
 
 def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
@@ -26,7 +27,7 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
     what is missing for it), the timelines, the operations and the source."""
     template = string.Template((_HERE / "report.html").read_text(encoding="utf-8"))
     style = (_HERE / "report.css").read_text(encoding="utf-8")
-    drawing = draw(data.graph, schedule=data.best, box_limit=PAGE_BOX_LIMIT)
+    drawing = draw(data.graph, schedule=data.best, box_limit=PAGE_BOX_LIMIT, unfolded_limit=PAGE_UNFOLDED_LIMIT)
     parts = sections(data, drawing)
     ranks = f", {data.graph.ranks} ranks" if data.graph.ranks > 1 else ""
     text = template.substitute(

@@ -19,7 +19,7 @@ from .report_picture import inline_svg
 
 __all__ = ["sections", "shown", "tiles"]
 
-#: Above so many slices the Gantt charts merge those under a pixel: a page is read, not zoomed into.
+#: Above so many slices the Gantt charts merge the narrow ones: a page is read, not zoomed into.
 PAGE_MERGE_ABOVE = 4_000
 #: So many findings are shown in full.
 FINDINGS_SHOWN = 100
@@ -279,7 +279,7 @@ def timelines(data: ReportData) -> str:
     span = max((s.makespan_ps for s in schedules), default=0)
     parts = []
     for schedule in schedules:
-        svg, _ = gantt_svg([schedule], standalone=False, merge_above=PAGE_MERGE_ABOVE, span_ps=span)
+        svg, _ = gantt_svg([schedule], standalone=False, merge_above=PAGE_MERGE_ABOVE, span_ps=span, pixels=2)
         label = f"Gantt chart of {shown(schedule.policy)}, scrollable"
         parts.append(f'<div class="policy gantt-scroll" tabindex="0" role="region" aria-label="{label}">{svg}</div>')
     missing = [row.policy for row in data.policies if row.schedule is None]

@@ -1,0 +1,147 @@
+"""Folding a graph into few boxes: counts are exact, and only what is equal is drawn as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import kernelgen
+import numpy as np
+import picturekernels as pk
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernscope as ks
+from kernscope.backends.folding import Folded, Grade, fold, fold_to_fit
+
+any_program = st.one_of(kernelgen.programs(), kernelgen.programs(ranks=3, max_size=20))
+
+
+def titles(folded: Folded) -> dict[str, int]:
+    """How many scopes the frames stand for, by the scopes' names."""
+    scopes = folded.graph.scopes
+    found: Counter[str] = Counter()
+    for frame in folded.frames:
+        if frame.parent >= 0:
+            found[folded.graph.names[scopes.name[frame.scope]]] += frame.scopes
+    return dict(found)
+
+
+def check_counts(folded: Folded) -> None:
+    """Every node is in one box or a marker, every scope in one frame, every edge counted once or within a box."""
+    graph = folded.graph
+    markers = sum(graph.count(name) for name in ("scope_enter", "scope_exit"))
+    assert folded.markers == markers
+    assert sum(box.count for box in folded.boxes) == len(graph) - markers
+    assert sum(frame.scopes for frame in folded.frames) == len(graph.scopes)
+    counted: Counter[str] = Counter()
+    for box in folded.boxes:
+        assert sum(count for _, count in box.operations) == box.count
+        counted.update(dict(box.operations))
+    assert dict(counted) == {k: n for k, n in graph.summary().items() if not k.startswith("scope_")}
+    edges, box_of = graph.edges, folded.box_of
+    wanted = Counter(
+        (int(box_of[s]), int(box_of[t]), int(r), bool(c))
+        for s, t, r, c in zip(edges.source, edges.target, edges.reason, edges.recycled, strict=True)
+    )
+    e = folded.edges
+    columns = (e.source, e.target, e.reason, e.recycled, e.count)
+    got = {(s, t, r, c): n for s, t, r, c, n in zip(*(column.tolist() for column in columns), strict=True)}
+    assert len(got) == len(e)
+    assert {key: n for key, n in wanted.items() if key[0] != key[1]} == {k: n for k, n in got.items() if k[0] != k[1]}
+
+
+@pytest.mark.parametrize("grade", list(Grade))
+@given(program=any_program)
+@kernelgen.examples(25)
+def test_counts_are_exact_at_every_grade(grade: Grade, program: kernelgen.Program) -> None:
+    """Nodes, operations, scopes and edges of random kernels add up, however far they are folded."""
+    check_counts(fold(program.trace(), grade))
+
+
+@given(program=any_program)
+@kernelgen.examples(40)
+def test_a_node_is_drawn_for_equal_nodes_only(program: kernelgen.Program) -> None:
+    """Nodes in one box of folded iterations have one operation, one source stack, one channel and equal layouts."""
+    graph = program.trace()
+    folded = fold(graph, Grade.ITERATIONS)
+    for index in np.flatnonzero(folded.box_of >= 0).tolist():
+        node, drawn = graph[index], graph[folded.boxes[folded.box_of[index]].node]
+        assert (node.op, node.location, node.channel) == (drawn.op, drawn.location, drawn.channel)
+        assert node.rank == drawn.rank
+        assert [(a.layout, a.mode) for a in node.accesses] == [(a.layout, a.mode) for a in drawn.accesses]
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 64])
+def test_equal_iterations_are_drawn_once(tiles: int) -> None:
+    """A loop of alike scopes has the boxes of one iteration, each standing for all of them."""
+    graph = pk.sweep(tiles)
+    folded = fold(graph, Grade.ITERATIONS)
+    inside = [box for box in folded.boxes if folded.frames[box.frame].parent >= 0]
+    assert [graph[box.node].op for box in inside] == ["load", "dot", "exp", "add", "copy_to"]
+    assert {box.count for box in inside} == {tiles}
+    assert titles(folded) == {"tile": tiles}
+    assert len(folded.boxes) == 7
+
+
+def test_nested_iterations_are_counted_inside_and_in_all() -> None:
+    """Of 3 equal rows of 5 equal columns one row with one column is drawn; the column stands for 15."""
+    folded = fold(pk.nested(3, 5), Grade.ITERATIONS)
+    assert titles(folded) == {"row": 3, "col": 15}
+    assert {box.count for box in folded.boxes} == {3, 15}
+
+
+@pytest.mark.parametrize(
+    ("widths", "frames"),
+    [((8, 8, 8), [3]), ((8, 8, 4), [2, 1]), ((8, 4, 8), [1, 1, 1]), ((4, 8, 8, 8, 4, 4), [1, 3, 2])],
+)
+def test_only_consecutive_equal_scopes_are_folded(widths: tuple[int, ...], frames: list[int]) -> None:
+    """Another shape is another content, and ends the run."""
+    folded = fold(pk.unequal(*widths), Grade.ITERATIONS)
+    assert [frame.scopes for frame in folded.frames if frame.parent >= 0] == frames
+
+
+def test_loads_of_other_widths_are_folded_by_place_only() -> None:
+    """Scopes of one line are one box at the coarse grades, whatever their shapes."""
+    graph = pk.unequal(8, 4, 8)
+    folded = fold(graph, Grade.PLACES)
+    assert [frame.scopes for frame in folded.frames] == [1, 3]
+    assert [(box.count, box.operations) for box in folded.boxes] == [(9, (("exp", 3), ("load", 3), ("store", 3)))]
+
+
+def test_ranks_are_folded_at_the_coarsest_grade_only() -> None:
+    """Boxes never mix ranks, except where all ranks are one."""
+    graph = pk.messages(ranks=3, steps=4)
+    for grade in Grade:
+        folded = fold(graph, grade)
+        mixed = any(
+            len(set(graph.nodes.rank[folded.box_of == index].tolist())) > 1 for index in range(len(folded.boxes))
+        )
+        assert mixed == (grade is Grade.RANKS)
+    assert [frame.ranks for frame in fold(graph, Grade.RANKS).frames] == [3, 3]
+
+
+def test_the_finest_grade_that_fits_is_taken() -> None:
+    """Few boxes stay as they are; more are folded by iteration, then by scope, and at last whatever it takes."""
+    graph = pk.sweep(64)  # 322 boxes, 7 of folded iterations, 2 of scopes
+    assert [fold_to_fit(graph, limit).grade for limit in (322, 321, 7, 6, 2, 1)] == [
+        Grade.NODES,
+        Grade.ITERATIONS,
+        Grade.ITERATIONS,
+        Grade.SCOPES,
+        Grade.SCOPES,
+        Grade.RANKS,
+    ]
+    assert fold_to_fit(graph, 400, unfolded_limit=60).grade is Grade.ITERATIONS
+
+
+@ks.kernel
+def nothing() -> None:
+    """Does nothing."""
+
+
+@pytest.mark.parametrize("grade", list(Grade))
+def test_a_graph_without_nodes_has_no_boxes(grade: Grade) -> None:
+    """An empty kernel is folded to nothing."""
+    folded = fold(ks.trace(nothing), grade)
+    assert (len(folded.boxes), len(folded.edges), folded.markers) == (0, 0, 0)
