@@ -83,11 +83,17 @@ def _worded(growth: Growth, loop: Loop | None) -> str:
 
 def _overflow_help(context: LintContext, growth: Growth | None, loop: Loop | None, lines: list[_Line]) -> str:
     budget = context.graph.target.scratch_bytes
+    giant = max(lines, key=lambda line: line.largest_bytes)
+    if giant.largest_bytes > budget:
+        place = context.location(giant.stack)
+        at = f" (line {place.line})" if place is not None else ""
+        return (
+            f"{giant.name}{at} alone takes {giant.largest_bytes:,} B, which no scope can help: load and compute it in "
+            "smaller tiles"
+        )
     largest = lines[0]
     place = context.location(largest.stack)
     at = f" (line {place.line})" if place is not None else ""
-    if largest.largest_bytes > budget:
-        return f"{largest.name}{at} alone takes {largest.largest_bytes:,} B: load and compute it in smaller tiles"
     if growth is None:
         return (
             f"use smaller tiles, or give bytes back earlier: put lines whose results are needed only for a while in "

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kernscope as ks
 import pytest
+
+import kernscope as ks
 from kernscope.linter import LintReport
 
 HEADER = "import kernscope as ks\nfrom kernscope import tl\n\n"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import kernscope as ks
 import pytest
+
+import kernscope as ks
 from kernscope.linter import RULES, LintReport
 
 Lint = Callable[..., LintReport]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import kernscope as ks
 import pytest
+
+import kernscope as ks
 from kernscope.linter import RULES, explain
 from kernscope.linter.pages import rule_pages
 

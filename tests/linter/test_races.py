@@ -6,12 +6,13 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import kernscope as ks
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import kernscope as ks
 from kernscope import tl
 from kernscope.linter.races import find_races
 
@@ -129,7 +130,19 @@ def attrs_without_channels(graph: ks.Graph) -> ks.Graph:
 
 
 FIELDS = (
-    *("kernel", "machine", "ranks", "target", "nodes", "accesses", "storages", "scopes", "channels", "frames", "stacks"),
+    *(
+        "kernel",
+        "machine",
+        "ranks",
+        "target",
+        "nodes",
+        "accesses",
+        "storages",
+        "scopes",
+        "channels",
+        "frames",
+        "stacks",
+    ),
     *("layouts", "names", "attributes"),
 )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import kernscope as ks
 import numpy as np
 import pytest
+
+import kernscope as ks
 from kernscope import tl
 from kernscope.ir.target import Target
 from kernscope.scheduler.liveness import Liveness, ViolationKind, liveness
@@ -434,7 +435,9 @@ def test_growth_names_the_bytes_of_an_iteration_and_where_it_overflows() -> None
     assert (growth.iterations, growth.bytes_per_iteration, growth.uniform) == (8, TILE + 512, True)
     assert growth.overflow_iteration == 4
     assert growth.location is not None
-    assert str(growth) == f"peak grows by 66,048 B per iteration of line {growth.location.line}; overflows at iteration 4"
+    assert (
+        str(growth) == f"peak grows by 66,048 B per iteration of line {growth.location.line}; overflows at iteration 4"
+    )
 
 
 def test_what_a_scope_gives_back_does_not_grow() -> None:

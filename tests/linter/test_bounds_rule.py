@@ -1,0 +1,99 @@
+"""KS501: loads and stores that leave their HBM tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import kernscope as ks
+from kernscope.linter import LintReport
+
+Lint = Callable[..., LintReport]
+
+TILES = """
+    @ks.kernel
+    def tiles(x, o, count):
+        for i in range(count):
+            with tl.scratch_scope():
+                tile = tl.load(x[i * 4 : (i + 1) * 4, :])
+                tl.store(o[i * 4 : (i + 1) * 4, :], tile)
+"""
+
+
+def tensors(*rows: int) -> list[Any]:
+    """f32 tensors of so many rows of 8."""
+    return [ks.hbm((n, 8), "f32") for n in rows]
+
+
+def test_a_load_that_leaves_its_tensor_says_where_and_by_how_much(lint: Lint) -> None:
+    """One finding for all iterations; it words the first."""
+    assert (
+        str(lint(TILES, *tensors(10, 20), 5))
+        == """\
+error[KS501]: load leaves `x` of shape (10, 8): `x[8:12, 0:8]` is read, 3 times
+ --> kernel.py:8:20
+  |
+8 |             tile = tl.load(x[i * 4 : (i + 1) * 4, :])
+  |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 ends at 10, this at 12
+  |
+  = help: for a ragged edge write `tl.load(region, pad=0.0)`; else run the loop one tile less
+
+tiles: 1 error"""
+    )
+
+
+def test_a_store_that_leaves_its_tensor_is_told_to_clip(lint: Lint) -> None:
+    """Only the inside of it is recorded."""
+    (finding,) = lint(TILES, *tensors(16, 6), 2)
+    assert finding.message == "store leaves `o` of shape (6, 8): `o[4:8, 0:8]` is written"
+    assert finding.location is not None and finding.location.line == 9
+    assert "clip=True" in finding.help
+
+
+@pytest.mark.parametrize("rest", ["", "tl.exp(h)", "tl.load(x[0:1, :])", "tl.store(o[:, :], h)"])
+def test_a_store_that_lies_outside_altogether_blames_no_other_line(lint: Lint, rest: str) -> None:
+    """It has no node: whatever comes next is not at fault."""
+    kernel = f"@ks.kernel\ndef outside(x, o):\n    h = tl.load(x[:, :])\n    tl.store(x[9:10, :], h)\n    {rest}\n"
+    report = lint(kernel, *tensors(1, 1))
+    assert [d.message for d in report] == ["store leaves `x` of shape (1, 8): `x[9:10, 0:8]` is written"]
+    assert all(place.location.line == 7 for d in report for place in d.locations)
+
+
+def test_what_stays_inside_is_silent(lint: Lint) -> None:
+    """The last row included."""
+    assert len(lint(TILES, *tensors(12, 12), 3)) == 0
+
+
+@pytest.mark.parametrize("call", ["tl.load(x[2:6, :], pad=0.0)", "x[2:60, :]", "x + 1000"])
+def test_ragged_loads_and_places_that_are_only_formed_are_no_fault(lint: Lint, call: str) -> None:
+    """Only a load or store touches anything."""
+    assert len(lint(f"@ks.kernel\ndef formed(x):\n    {call}\n", *tensors(4))) == 0
+
+
+def test_a_clipped_store_is_no_fault(lint: Lint) -> None:
+    """What lies outside is left out."""
+    kernel = "@ks.kernel\ndef clipped(x):\n    tl.store(x[2:6, :], tl.zeros((4, 8), tl.float32), clip=True)\n"
+    assert len(lint(kernel, *tensors(4))) == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "asked", "beyond"),
+    [
+        ("x + 30, (1, 4)", "`x + 30` up to element 34", "the tensor ends at 32, this at 34"),
+        ("x + -2, (4,)", "`x + -2` up to element 2", "the tensor begins at 0, this at -2"),
+    ],
+)
+def test_a_pointer_counts_elements(lint: Lint, place: str, asked: str, beyond: str) -> None:
+    """Whatever the tensor's dimensions."""
+    (finding,) = lint(f"@ks.kernel\ndef pointed(x):\n    tl.load({place})\n", *tensors(4))
+    assert asked in finding.message
+    assert [p.role for p in finding.locations] == [beyond]
+
+
+def test_both_ends_of_every_dimension_are_named(lint: Lint) -> None:
+    """A region can leave its tensor on several sides."""
+    kernel = "@ks.kernel\ndef wide(x):\n    tl.load(x[2:6, 7:9])\n"
+    (finding,) = lint(kernel, *tensors(4))
+    assert [p.role for p in finding.locations] == ["dimension 0 ends at 4, this at 6; dimension 1 ends at 8, this at 9"]

@@ -1,0 +1,216 @@
+"""KS201, KS202 and KS204: the wording of lifetime faults. (Which nodes are at fault is held against execution in
+tests/properties.)"""
+
+# ruff: noqa: E501  (goldens show lines as they are printed)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import kernscope as ks
+from kernscope.linter import LintReport
+
+Lint = Callable[..., LintReport]
+
+
+def tensors(*shapes: tuple[int, ...]) -> list[Any]:
+    """f32 tensors of these shapes."""
+    return [ks.hbm(shape, "f32") for shape in shapes]
+
+
+def codes(report: LintReport) -> list[str]:
+    return [d.code for d in report]
+
+
+def test_a_stale_read_names_all_four_places(lint: Lint) -> None:
+    """Read, made, scope closed, bytes reused; and how to keep the value."""
+    kernel = """
+        @ks.kernel
+        def stale(x, o):
+            with tl.scratch_scope():
+                a = tl.load(x[:, :])
+                s = tl.exp(a)
+            b = tl.load(x[:, :])
+            c = b + b
+            tl.store(o[:, :], s)
+    """
+    assert (
+        str(lint(kernel, *tensors((4, 8), (4, 8))))
+        == """\
+error[KS201]: `s` is read by store after the exit of its scope
+  --> kernel.py:11:5
+   |
+ 6 |     with tl.scratch_scope():
+   |     ------------------------ scope closed here
+...
+ 8 |         s = tl.exp(a)
+   |             --------- made here
+...
+10 |     c = b + b
+   |         ----- bytes reused here, by `c`
+11 |     tl.store(o[:, :], s)
+   |     ^^^^^^^^^^^^^^^^^^^^ read here
+   |
+  = help: above line 6 make `s_kept = tl.empty((4, 8), tl.float32)`, after line 8 `tl.copy_to(s_kept, s)`, and at line 11 use `s_kept`; or do inside the scope what line 11 does
+
+stale: 1 error"""
+    )
+
+
+def test_an_assignment_that_means_to_change_an_outer_handle_is_told_so(lint: Lint) -> None:
+    """`acc += x` makes fresh bytes: the help names the copy_to, and both lines called `acc`."""
+    kernel = """
+        @ks.kernel
+        def total(x, o):
+            acc = tl.zeros((8,), tl.float32)
+            for j in range(3):
+                with tl.scratch_scope():
+                    acc += tl.load(x[j * 8 : (j + 1) * 8])
+            tl.store(o[:], acc)
+    """
+    report = lint(kernel, *tensors((24,), (8,)))
+    assert [(d.message, d.nodes) for d in report] == [
+        ("`acc` is read by add after the exit of its scope, 2 times", (7, 11)),
+        ("`acc` is read by store after the exit of its scope", (13,)),
+    ]
+    assert {d.help for d in report} == {
+        "at line 9 write `tl.copy_to(acc, ...)` with what is now assigned to `acc`: an assignment takes fresh bytes, "
+        "which this scope gives back; it does not change the `acc` of line 6"
+    }
+
+
+def test_a_fault_in_a_loop_is_one_finding_with_all_its_nodes(lint: Lint) -> None:
+    """And so it is on several ranks."""
+    kernel = """
+        @ks.kernel
+        def loop(x, o):
+            for _ in range(3):
+                with tl.scratch_scope():
+                    a = tl.load(x[:])
+                tl.store(o[:], a)
+    """
+    report = lint(kernel, *tensors((8,), (8,)), ranks=2, select=["KS2"])
+    assert [(d.message, d.nodes) for d in report] == [
+        ("`a` is read by store after the exit of its scope, 6 times", (3, 7, 11, 15, 19, 23))
+    ]
+
+
+def test_a_helper_is_blamed_at_its_own_line_and_its_callers_are_named(lint: Lint) -> None:
+    """The innermost line of the author's, then the calls that led there; two callers are two faults."""
+    kernel = """
+        def keep(o, value):
+            tl.store(o[:], value)
+
+
+        @ks.kernel
+        def helped(x, o):
+            with tl.scratch_scope():
+                a = tl.load(x[:])
+            keep(o, a)
+            keep(o, a)
+    """
+    report = lint(kernel, *tensors((8,), (8,)))
+    assert codes(report) == ["KS201", "KS201"]
+    first, second = report
+    assert first.location is not None
+    assert (first.location.line, first.location.function) == (5, "keep")
+    assert "  = called from kernel.py:12:5 in helped" in str(first).splitlines()
+    assert "  = called from kernel.py:13:5 in helped" in str(second).splitlines()
+
+
+def test_a_stale_write_names_made_closed_and_written(lint: Lint) -> None:
+    """Through a view as well."""
+    kernel = """
+        @ks.kernel
+        def stale(x):
+            with tl.scratch_scope():
+                a = tl.load(x[:, :])
+            tl.load(x[0:1, :], out=a[1:2, :])
+    """
+    assert (
+        str(lint(kernel, *tensors((4, 8))))
+        == """\
+error[KS202]: `a` is written by load after the exit of its scope
+ --> kernel.py:8:5
+  |
+6 |     with tl.scratch_scope():
+  |     ------------------------ scope closed here
+7 |         a = tl.load(x[:, :])
+  |             ---------------- made here
+8 |     tl.load(x[0:1, :], out=a[1:2, :])
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ written here
+  |
+  = help: move line 7 above line 6, before the scope; or do inside the scope what line 8 does
+
+stale: 1 error"""
+    )
+
+
+def test_a_read_before_the_write_names_the_write_that_comes_too_late(lint: Lint) -> None:
+    """Which line to move, or how to make the handle."""
+    kernel = """
+        @ks.kernel
+        def early(x, o):
+            buffer = tl.empty((2, 8), tl.float16)
+            tl.load(x[0:1, :], out=buffer[0:1, :])
+            tl.store(o[:, :], buffer)
+            tl.load(x[1:2, :], out=buffer[1:2, :])
+    """
+    x, o = ks.hbm((2, 8), "f16"), ks.hbm((2, 8), "f16")
+    assert (
+        str(lint(kernel, x, o))
+        == """\
+error[KS204]: `buffer` is read by store before all of it was written
+ --> kernel.py:8:5
+  |
+6 |     buffer = tl.empty((2, 8), tl.float16)
+  |              ---------------------------- made here, with nothing in it
+...
+8 |     tl.store(o[:, :], buffer)
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^ read here
+9 |     tl.load(x[1:2, :], out=buffer[1:2, :])
+  |     -------------------------------------- written only here, later
+  |
+  = help: move line 9 before line 8, or make it with `tl.zeros((2, 8), tl.float16)` at line 6
+
+early: 1 error"""
+    )
+
+
+def test_an_accumulator_that_was_never_set_is_found(lint: Lint) -> None:
+    """`dot(acc=)` reads what it accumulates into; the help does not ask to move a line before itself."""
+    kernel = """
+        @ks.kernel
+        def accumulate(x, o):
+            a = tl.load(x[:, :])
+            acc = tl.empty((8, 8), tl.float32)
+            for _ in range(2):
+                tl.dot(a, a, acc=acc)
+            tl.store(o[:, :], acc)
+    """
+    (finding,) = lint(kernel, *tensors((8, 8), (8, 8)))
+    assert (finding.code, finding.nodes) == ("KS204", (1,))
+    assert finding.help == "fill it first, or make it with `tl.zeros((8, 8), tl.float32)` at line 7"
+
+
+def test_well_formed_use_of_scopes_is_silent(lint: Lint) -> None:
+    """Made outside, written inside; views of outer handles; nested scopes; halves of an empty buffer; prefetching."""
+    kernel = """
+        @ks.kernel
+        def fine(x, o):
+            m = tl.zeros((4,), tl.float32)
+            buffers = [tl.empty((2, 4), tl.float32) for _ in range(2)]
+            tl.load(x[0:2, :], out=buffers[0])
+            for j in range(3):
+                with tl.scratch_scope():
+                    tl.load(x[j : j + 2, :], out=buffers[(j + 1) % 2])
+                    row = tl.reshape(buffers[j % 2][1:2, :], (4,))
+                    with tl.scratch_scope():
+                        tl.copy_to(m, tl.maximum(m, row))
+                    half = tl.empty((4, 4), tl.float32)
+                    tl.copy_to(half[0:2, :], buffers[0])
+                    tl.store(o[0:2, :], half[0:2, :])
+            tl.store(o[2, :], m)
+    """
+    assert str(lint(kernel, *tensors((4, 4), (3, 4)))) == "fine: no findings"
