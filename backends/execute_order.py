@@ -58,10 +58,10 @@ def _order_of_ids(graph: Graph, order: Sequence[int] | IntArray) -> IntArray:
     outside = ids[(ids < 0) | (ids >= n)]
     if len(outside):
         raise OrderError(f"the order names node {outside[0]}, the graph has nodes 0 to {n - 1}", help=_PERMUTATION)
+    ids = ids.astype(np.int64)
     times = np.bincount(ids, minlength=n)
     if n and times.max() > 1:
         raise OrderError(f"the order names node {int(times.argmax())} {times.max()} times", help=_PERMUTATION)
-    ids = ids.astype(np.int64)
     position = np.empty(n, dtype=np.int64)
     position[ids] = np.arange(n)
     broken = np.flatnonzero(position[graph.edges.source] > position[graph.edges.target])

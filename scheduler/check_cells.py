@@ -132,7 +132,9 @@ def _boxes(graph: Graph, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
                 found_rows.append(np.array([row]))
                 lowers.append(np.array([low]))
                 sizes.append(np.array([extent]))
-    return np.concatenate(found_rows), np.concatenate(lowers), np.concatenate(sizes)
+    found = np.concatenate(found_rows)
+    program_order = np.argsort(found, kind="stable")
+    return found[program_order], np.concatenate(lowers)[program_order], np.concatenate(sizes)[program_order]
 
 
 def _box_at_origin(shape: Shape, view: Layout) -> Shape | None:
