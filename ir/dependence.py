@@ -76,9 +76,9 @@ def _within_storages(graph: GraphColumns, rows: _Rows) -> IntArray:
     flags = np.zeros(len(accesses), dtype=np.uint8)
     if not len(accesses):
         return flags
-    cell, access = _storage_cells(graph)
+    cell, access, closing, opening = _storage_cells(graph)
     order = np.argsort(cell, kind="stable")  # accesses are in program order already, reads of a node before its writes
-    cell, access = cell[order], access[order]
+    cell, access, closing, opening = cell[order], access[order], closing[order], opening[order]
     node = accesses.node[access].astype(np.int64)
     write = accesses.mode[access] == Mode.WRITE
     size = len(cell)
@@ -113,8 +113,8 @@ def _within_storages(graph: GraphColumns, rows: _Rows) -> IntArray:
 
     next_in_cell = np.zeros(size, dtype=np.bool_)
     next_in_cell[:-1] = ~first[1:]
-    initial = before < 0
-    frontier = np.where(write, ~next_in_cell, after == size)
+    initial = (before < 0) & ~opening
+    frontier = np.where(write, ~next_in_cell, after == size) & ~closing
     np.bitwise_or.at(flags, access[initial], np.uint8(1))
     np.bitwise_or.at(flags, access[frontier], np.uint8(2))
     return flags
@@ -126,8 +126,9 @@ def _edges(source: IntArray, target: IntArray, reason: Reason, recycled: bool = 
     return source, target, np.full(len(source), reason), np.full(len(source), recycled)
 
 
-def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray]:
-    """(cell, access) pairs: which cells of its own storage each access covers.
+def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """(cell, access) pairs: which cells of its own storage each access covers; and for each pair whether it is the
+    closing or the opening one of a write that divides the storage's life (see :func:`_epochs`).
 
     Per dimension the bounds that occur cut a storage into intervals; a cell is one interval in each dimension. The
     bounds of all storages are numbered together, on one line per dimension on which the storages lie side by side.
@@ -138,9 +139,10 @@ def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray]:
     ranges = np.flatnonzero(accesses.kind == AccessKind.RANGE)
     if len(ranges):
         row, lower, extents = _split_ranges(graph, ranges, lower, extents)
-    place = _places(graph)[row]
+    entry, place, closing, opening = _epochs(graph, row, _places(graph)[row], lower, extents)
+    row, lower, extents = row[entry], lower[entry], extents[entry]
     cell = place.astype(np.int64)
-    access = row
+    pair = np.arange(len(row))
     for axis in range(lower.shape[1]):
         low, high = lower[:, axis], lower[:, axis] + extents[:, axis]
         # Side by side: a place's line is as long as its largest bound.
@@ -150,11 +152,47 @@ def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray]:
         low, high = low + base, high + base
         bounds = np.unique(np.concatenate([low, high]))
         first, stop = np.searchsorted(bounds, low), np.searchsorted(bounds, high)
-        cell, access, lower, extents, place, interval = _expand(cell, access, lower, extents, place, first, stop)
+        cell, pair, lower, extents, place, interval = _expand(cell, pair, lower, extents, place, first, stop)
         # Number the pairs anew so that the product of many dimensions cannot overflow.
         _, cell = np.unique(cell * (len(bounds) + 1) + interval, return_inverse=True)
     # _expand keeps an access's cells together, and accesses in program order.
-    return cell, access
+    return cell, row[pair], closing[pair], opening[pair]
+
+
+def _epochs(
+    graph: GraphColumns, row: IntArray, place: IntArray, lower: IntArray, extents: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Divide each place's life at the writes that cover all of it that is ever accessed: nothing before one meets
+    anything after it, so that bounds of one epoch need not cut another (slices written, the whole written, the whole
+    read many times). Such a write closes one epoch and opens the next: it is entered twice.
+
+    ``row`` are accesses in program order, ``place`` where they meet. Returns the entries as indices into ``row``, each
+    one's place and epoch as one number, and whether it is a closing or an opening entry of a write entered twice.
+    """
+    count = int(place.max()) + 1
+    whole = (graph.accesses.mode[row] == Mode.WRITE) & (graph.accesses.kind[row] == AccessKind.BOX)
+    for axis in range(lower.shape[1]):
+        low, high = lower[:, axis], lower[:, axis] + extents[:, axis]
+        lowest = np.full(count, np.iinfo(np.int64).max)
+        highest = np.zeros(count, dtype=np.int64)
+        np.minimum.at(lowest, place, low)
+        np.maximum.at(highest, place, high)
+        whole &= (low == lowest[place]) & (high == highest[place])
+    order = np.argsort(place, kind="stable")
+    starts = np.ones(len(row), dtype=np.bool_)
+    starts[1:] = place[order[1:]] != place[order[:-1]]
+    first = np.empty(len(row), dtype=np.bool_)
+    first[order] = starts
+    # How many dividing writes of its place lie before each row; a place's first access divides nothing.
+    divides = whole & ~first
+    passed = np.cumsum(divides[order]) - divides[order]
+    epoch = np.empty(len(row), dtype=np.int64)
+    epoch[order] = passed - np.maximum.accumulate(np.where(starts, passed, 0))
+    entry = np.repeat(np.arange(len(row)), 1 + divides)
+    again = np.zeros(len(entry), dtype=np.bool_)
+    again[1:] = entry[1:] == entry[:-1]
+    number = place[entry].astype(np.int64) * (int(epoch.max()) + 2) + epoch[entry] + again
+    return entry, np.unique(number, return_inverse=True)[1], divides[entry] & ~again, again
 
 
 def _expand(
