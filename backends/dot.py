@@ -17,7 +17,7 @@ from ..ir.text import quote
 from .folding import Box, Folded, Frame, Grade
 from .palette import ENGINE_COLOURS, engine_colour, engine_kind
 
-__all__ = ["CRITICAL_COLOUR", "EDGE_STYLES", "RECYCLED_COLOUR", "EdgeStyle", "dot_text", "label_text"]
+__all__ = ["CRITICAL_COLOUR", "EDGE_STYLES", "RECYCLED_COLOUR", "EdgeStyle", "dot_text", "label_text", "tooltip_text"]
 
 RECYCLED_COLOUR = "#b06f00"
 CRITICAL_COLOUR = "#111111"
@@ -50,9 +50,14 @@ EDGE_STYLES: dict[Reason, EdgeStyle] = {
 
 
 def label_text(text: str) -> str:
-    """A name from outside as one line of a DOT label or tooltip that shows it as it is: neither an escape sequence of
-    DOT nor an HTML entity (which DOT resolves in labels) keeps a meaning; what is not printable is shown escaped."""
+    """A name from outside as one line of a DOT label that shows it as it is: neither an escape sequence of DOT nor an
+    HTML entity (which DOT resolves, too) keeps a meaning; what is not printable is shown escaped."""
     return str(graphviz.escape(quote(text).replace("&", "&amp;")))
+
+
+def tooltip_text(text: str) -> str:
+    """The same for a tooltip, in which Graphviz resolves escape sequences twice (2.43 and 16.1 alike)."""
+    return str(graphviz.nohtml(label_text(text).replace("\\", "\\\\")))
 
 
 def _short(text: str) -> str:
@@ -167,7 +172,7 @@ def _frame_attributes(folded: Folded, frame: Frame) -> dict[str, str]:
         "color": "#c3c8d0" if outermost else "#9aa1ac",
         "fontcolor": "#3a4048",
         "class": "rank" if outermost else "scope",
-        "tooltip": _label([frame_title(folded, frame, short=False)]),
+        "tooltip": tooltip_text(frame_title(folded, frame, short=False)),
     }
 
 
@@ -202,7 +207,7 @@ def _box_attributes(folded: Folded, index: int, *, bold: bool) -> dict[str, str]
         "fontcolor": "#15181c",
         "penwidth": "2.6" if bold else "1.1",
         "class": " ".join(classes),
-        "tooltip": _label(_tooltip(folded.graph, box)),
+        "tooltip": tooltip_text(_tooltip(folded.graph, box)),
     }
 
 
@@ -225,10 +230,8 @@ def _scope_lines(folded: Folded, box: Box) -> list[str]:
     return [f"{head}: {box.count:,} nodes", *shown]
 
 
-def _tooltip(graph: Graph, box: Box) -> list[str]:
-    if box.count == 1:
-        return [str(graph[box.node])]
-    return [f"{box.count:,} nodes, the first: {graph[box.node]}"]
+def _tooltip(graph: Graph, box: Box) -> str:
+    return str(graph[box.node]) if box.count == 1 else f"{box.count:,} nodes, the first: {graph[box.node]}"
 
 
 # --- edges and the legend ---------------------------------------------------------------------------------------------

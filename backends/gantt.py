@@ -130,7 +130,7 @@ def gantt_svg(
         single = sum(int((slices.count == 1).sum()) for slices in merged)
         if drawn < total:
             notes = (
-                f"{total - single:,} of {total:,} slices are narrower than {pixels:g} pixel{'' if pixels == 1 else 's'}: "
+                f"{total - single:,} of {total:,} slices are narrower than {pixels:g} px: "
                 f"neighbours among them are drawn as {drawn - single:,} merged ones, paler where the lane rests",
             )
         all_slices = merged

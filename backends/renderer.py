@@ -76,7 +76,7 @@ def render(dot: str, format: str, *, limit_s: float) -> Rendering:
         try:
             return Rendering(_run(renderer, dot, format, limit_s), renderer.name, tuple(problems))
         except subprocess.TimeoutExpired:
-            problems.append(f"{renderer.name} was stopped after {limit_s:.0f} s")
+            problems.append(f"{renderer.name} was stopped after {limit_s:.2g} s")
             break
         except _RenderError as problem:
             problems.append(f"{renderer.name} failed: {problem}")

@@ -1,0 +1,316 @@
+"""Drawings: hostile names come back unharmed, the renderer chain says what it did, formats and files are checked."""
+
+from __future__ import annotations
+
+import html
+import importlib.metadata
+import os
+import re
+import stat
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import picturekernels as pk
+import pytest
+
+import kernscope as ks
+from kernscope.backends import drawing, renderer
+from kernscope.backends.dot import dot_text, label_text
+from kernscope.backends.drawing import draw
+from kernscope.backends.folding import Grade, fold
+from kernscope.backends.renderer import find_renderers, render
+from kernscope.ir.text import quote
+
+needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
+needs_scripts = pytest.mark.skipif(os.name == "nt", reason="stands in for dot with a shell script")
+
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+LABEL = re.compile(r'\blabel=("(?:[^"\\]|\\.)*"|[^\s"<>\[\]]+)', re.DOTALL)
+
+
+def spoken(literal: str) -> list[str]:
+    """What a label of DOT text says, line by line, by the rules of DOT's grammar (quoted strings), of its labels
+    (escape sequences), and of HTML (entities)."""
+    text = literal[1:-1].replace('\\"', '"') if literal.startswith('"') else literal
+    lines, line, at = [], "", 0
+    while at < len(text):
+        if text[at] == "\\":
+            following = text[at + 1]
+            assert following in "\\nl", f"an escape sequence that is not ours: \\{following}"
+            if following == "\\":
+                line += "\\"
+            else:
+                lines.append(line)
+                line = ""
+            at += 2
+        else:
+            line += text[at]
+            at += 1
+    return [html.unescape(one) for one in [*lines, *([line] if line else [])]]
+
+
+def said_in(dot: str) -> list[str]:
+    """Every line of every label of DOT text; HTML-like labels (the legend, our own words) are left out."""
+    return [line for literal in LABEL.findall(dot) for line in spoken(literal)]
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", pk.HOSTILE)
+def test_a_label_says_the_name(name: str) -> None:
+    """Escaped for a label and quoted, a name reads back as it is shown everywhere: in one line, printable."""
+    quoted = '"' + label_text(name).replace('"', '\\"') + '"'
+    assert QUOTED.fullmatch(quoted)
+    assert spoken(quoted) == [quote(name)]
+
+
+@pytest.mark.parametrize("grade", list(Grade))
+@pytest.mark.parametrize("name", pk.HOSTILE)
+def test_names_survive_in_the_dot_text(name: str, grade: Grade) -> None:
+    """Kernel, tensors, scopes and files of a hostile name stand in the labels, and nothing else is broken."""
+    graph = pk.renamed(pk.nested(2, 3), name)
+    said = said_in(dot_text(fold(graph, grade)))
+    shown = quote(name)[:35]
+    assert any(line.startswith(shown) and line.endswith("edges") for line in said), "the caption"
+    assert any(shown in line and "nodes" not in line for line in said), "a frame or a box"
+
+
+@needs_renderer
+@pytest.mark.parametrize("name", pk.HOSTILE)
+def test_names_survive_in_the_svg(name: str) -> None:
+    """The renderer's SVG is well-formed and shows the name, in texts and in what is told when pointed at."""
+    graph = pk.renamed(pk.messages(2, 1), name)
+    made = draw(graph, format="svg")
+    assert made.data is not None
+    root = ElementTree.fromstring(made.data)
+    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    told = [e.get("{http://www.w3.org/1999/xlink}title", "") for e in root.iter("{http://www.w3.org/2000/svg}a")]
+
+    def plain(text: str) -> str:  # spaces in a row may be no-break spaces
+        return re.sub(r"\s+", " ", text)
+
+    assert any(plain(quote(name))[:35].strip() in plain(text) for text in texts)
+    assert any(plain(quote(name)).strip() in plain(text) for text in told)
+    assert not any(e.tag.endswith(("script", "img")) for e in root.iter())
+
+
+# --- what a drawing shows ---------------------------------------------------------------------------------------------
+
+
+def test_frames_nest_as_scopes_do() -> None:
+    """A scope inside a scope is a cluster inside a cluster, and the number of iterations stands in its title."""
+    dot = dot_text(fold(pk.nested(3, 5), Grade.ITERATIONS))
+    clusters = [line.strip() for line in dot.splitlines() if "subgraph" in line or line.strip() == "}"]
+    assert [c.partition(" ")[0] for c in clusters] == ["subgraph", "subgraph", "}", "}", "}"]
+    assert {"row  x 3", "col  x 5  (15 in all)"} <= set(said_in(dot))
+
+
+def test_ranks_are_frames_where_there_are_several() -> None:
+    """Three ranks are three outer clusters; one rank has none."""
+    assert {"rank 0", "rank 1", "rank 2"} <= set(said_in(dot_text(fold(pk.messages(3), Grade.NODES))))
+    assert not any(line.startswith("rank") for line in said_in(dot_text(fold(pk.sweep(2), Grade.NODES))))
+
+
+def test_every_edge_is_drawn_in_the_style_of_its_reason() -> None:
+    """Unfolded, there is a line for each edge, with its reason's class, and a mark on recycled ones."""
+    graph = pk.messages(3, 4)
+    dot = dot_text(fold(graph, Grade.NODES))
+    lines = [line for line in dot.splitlines() if re.match(r"\s*n\d+ -> n\d+ ", line)]
+    assert len(lines) == len(graph.edges)
+    for reason in ("data", "message", "credit", "fifo", "war"):
+        wanted = sum(edge.reason.label == reason for node in graph for edge in node.edges_in)
+        assert sum(f"reason-{reason}" in line for line in lines) == wanted
+        assert (f"{reason}: " in dot) == (wanted > 0)
+    assert sum("odiamond" in line for line in lines) == int(graph.edges.recycled.sum()) > 0
+
+
+def test_the_critical_chain_is_bold() -> None:
+    """With a schedule exactly the boxes of its critical chain are critical; without one none is."""
+    graph = pk.sweep(3)
+    schedule = ks.schedule(graph, "lazy")
+    folded = fold(graph, Grade.NODES)
+    chain = schedule.critical_chain().nodes
+    dot = dot_text(folded, chain=chain)
+    bold = {line.split()[0] for line in dot.splitlines() if "engine-" in line and "critical" in line}
+    assert bold == {f"n{folded.box_of[node]}" for node in chain if folded.box_of[node] >= 0}
+    assert "critical" not in dot_text(folded)
+
+
+def test_the_same_graph_gives_the_same_text() -> None:
+    """Two traces of one kernel are drawn byte for byte alike."""
+    assert draw(pk.messages(), format="dot").dot == draw(pk.messages(), format="dot").dot
+
+
+def test_deep_nesting_is_no_deep_recursion() -> None:
+    """Scopes nested a thousand deep are drawn."""
+
+    @ks.kernel
+    def deep(o: ks.HbmTensor) -> None:
+        scopes = [ks.tl.scratch_scope() for _ in range(1000)]
+        for scope in scopes:
+            scope.__enter__()
+        ks.tl.store(o[:], ks.tl.zeros((4,), ks.tl.float32))
+        for scope in reversed(scopes):
+            scope.__exit__(None, None, None)
+
+    dot = draw(ks.trace(deep, ks.hbm((4,), "f32")), format="dot").dot
+    assert dot.count("subgraph") == 1000
+
+
+# --- formats and files ------------------------------------------------------------------------------------------------
+
+
+def test_the_extension_decides_the_format(tmp_path: Path) -> None:
+    """.dot needs no renderer and holds the text that the drawing holds."""
+    made = draw(pk.sweep(2), tmp_path / "a.DOT")
+    assert made.format == "dot"
+    assert made.path == tmp_path / "a.DOT"
+    assert made.path.read_text(encoding="utf-8") == made.dot
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a", "a.svgz"])
+def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
+    """The error names .svg, .png, .pdf and .dot, and nothing is written."""
+    with pytest.raises(ks.OptionError) as caught:
+        draw(pk.sweep(1), tmp_path / name)
+    assert all(known in caught.value.help for known in (".svg", ".png", ".pdf", ".dot"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_format_that_contradicts_the_extension_is_refused(tmp_path: Path) -> None:
+    """No file of one kind gets the name of another."""
+    with pytest.raises(ks.OptionError, match="contradicts"):
+        draw(pk.sweep(1), tmp_path / "a.svg", format="png")
+    assert draw(pk.sweep(1), tmp_path / "a.dot", format="dot").format == "dot"
+
+
+def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """A missing folder, and a folder in the file's place."""
+    (tmp_path / "folder.svg").mkdir()
+    for path in (tmp_path / "missing" / "a.svg", tmp_path / "folder.svg"):
+        with pytest.raises(ks.OutputError, match="cannot write"):
+            draw(pk.sweep(1), path)
+
+
+def test_a_schedule_of_another_graph_is_refused() -> None:
+    """Its critical chain would mark other nodes."""
+    with pytest.raises(ks.TargetMismatchError):
+        draw(pk.sweep(1), schedule=ks.schedule(pk.sweep(2)))
+
+
+# --- the renderer chain -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all of PATH; graphviz-pure is not installed."""
+
+    def no_package(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(importlib.metadata, "files", no_package)
+    return folder
+
+
+def script(folder: Path, name: str, body: str) -> None:
+    """A program of a shell's text: $2 is the option -oFILE, which names the picture."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+WRITES = "printf '<svg xmlns=\"http://www.w3.org/2000/svg\"/>' > \"${2#-o}\""
+
+
+def test_without_any_renderer_the_dot_text_is_written_and_both_remedies_named(programs: Path, tmp_path: Path) -> None:
+    """No picture, no crash: the text lies beside, and the notes say what to install."""
+    assert find_renderers() == ()
+    made = draw(pk.sweep(2), tmp_path / "flash.svg")
+    assert (made.rendered, made.renderer, made.path) == (False, "", tmp_path / "flash.svg.dot")
+    assert (tmp_path / "flash.svg.dot").read_text(encoding="utf-8") == made.dot
+    assert not (tmp_path / "flash.svg").exists()
+    assert "dot" in str(made)
+    assert "kernscope[draw]" in str(made)
+
+
+@needs_scripts
+def test_dot_on_path_comes_first(programs: Path, tmp_path: Path) -> None:
+    """With dot there, it is dot that lays out."""
+    script(programs, "dot", WRITES)
+    script(programs, "graphviz-pure", "exit 1")
+    made = draw(pk.sweep(2), tmp_path / "a.svg")
+    assert (made.renderer, made.notes) == ("dot", ())
+    assert (tmp_path / "a.svg").read_bytes() == made.data
+
+
+@needs_scripts
+@pytest.mark.parametrize("body", ["echo 'no such plugin' >&2; exit 1", "echo 'no such plugin' >&2; exit 0"])
+def test_a_dot_that_fails_is_named_and_the_next_renderer_asked(programs: Path, body: str) -> None:
+    """Its own words stand in the notes, also where it makes no picture and calls that success."""
+    script(programs, "dot", body)
+    script(programs, "graphviz-pure", WRITES)
+    made = draw(pk.sweep(2), format="svg")
+    assert made.renderer == "graphviz-pure"
+    assert made.notes == ("dot failed: no such plugin",)
+
+
+def test_graphviz_pure_is_found_without_an_activated_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The package says where its command lies, PATH or not."""
+    try:
+        importlib.metadata.files("graphviz-pure")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("graphviz-pure is not installed")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [one.name for one in find_renderers()] == ["graphviz-pure"]
+
+
+@needs_scripts
+def test_a_layout_that_does_not_end_is_stopped_with_its_children(programs: Path, tmp_path: Path) -> None:
+    """The limit holds although a child of the renderer keeps its output open, and the child is ended, too."""
+    alive = tmp_path / "alive"
+    script(programs, "dot", f"(while :; do echo x > {alive}; /bin/sleep 0.05; done) &\nwait")
+    began = time.monotonic()
+    rendering = render("digraph {}", "svg", limit_s=0.5)
+    assert time.monotonic() - began < 5
+    assert rendering.data is None
+    assert rendering.problems == ("dot was stopped after 0.5 s",)
+    time.sleep(0.2)
+    alive.unlink(missing_ok=True)
+    time.sleep(0.3)
+    assert not alive.exists()
+
+
+@needs_scripts
+def test_after_a_stopped_layout_a_coarser_one_is_tried(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt draws folded iterations, within the same limit, and the notes tell both."""
+    monkeypatch.setattr(drawing, "LAYOUT_LIMIT_S", 2.0)
+    script(programs, "dot", f"if [ -e {tmp_path}/again ]; then {WRITES}; else : > {tmp_path}/again; /bin/sleep 60; fi")
+    made = draw(pk.sweep(9), format="svg")
+    assert made.rendered
+    assert made.notes[0] == "dot was stopped after 1 s"
+    assert "7 boxes" in made.notes[1]
+    assert "7 boxes" in made.folding
+
+
+def test_the_remedies_name_both_renderers() -> None:
+    """The one sentence that every message ends with."""
+    assert "dot is on PATH" in renderer.REMEDIES
+    assert "kernscope[draw]" in renderer.REMEDIES
+
+
+@needs_renderer
+def test_many_boxes_are_laid_out_in_time(tmp_path: Path) -> None:
+    """Near the limit of 800 boxes a layout still ends within the limit, unfolded."""
+    made = draw(pk.sweep(150), tmp_path / "many.svg")
+    assert made.rendered
+    assert made.notes == ()
+    assert "one box a node" in made.folding
