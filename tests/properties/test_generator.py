@@ -1,0 +1,67 @@
+"""What the other property tests rely on: the generator makes what it says it makes."""
+
+from collections import Counter
+
+import kernelgen
+import numpy as np
+import pytest
+from hypothesis import given
+
+from kernscope.backends.execute import execute
+from kernscope.scheduler.liveness import ViolationKind, liveness
+
+SEEDS = range(40)
+
+
+@given(kernelgen.programs())
+@kernelgen.examples(40)
+def test_programs_without_faults_are_legal(program: kernelgen.Program) -> None:
+    """Their handles are used in time and after they are written, in strict tracing too, and all values are finite."""
+    graph = program.trace(strict=True)
+    assert liveness(graph).violations == ()
+    for array in execute(graph, program.inputs()).outputs.values():
+        assert np.isfinite(array.astype(np.float64)).all()
+
+
+@given(kernelgen.programs(ranks=3, max_size=20))
+@kernelgen.examples(20)
+def test_programs_of_many_ranks_are_legal(program: kernelgen.Program) -> None:
+    """The same holds on every rank, and every message is received."""
+    graph = program.trace(strict=True)
+    assert liveness(graph).violations == ()
+    execute(graph, program.inputs())
+    assert graph.count("ipcq/ipcq_copy") == graph.count("recv") + graph.count("recv_async")
+
+
+def test_every_operation_of_a_kind_appears() -> None:
+    """Some seed makes each kind of instruction and node that the properties are about."""
+    seen: Counter[str] = Counter()
+    for seed in SEEDS:
+        graph = kernelgen.random_kernel(seed, ranks=2).trace()
+        seen.update(graph.summary())
+        seen.update(f"view {access.layout.is_dense}" for node in graph for access in node.accesses)
+        seen.update(f"edge {reason}" for reason in np.unique(graph.edges.reason).tolist())
+        seen["recycled"] += int(graph.edges.recycled.sum())
+        seen["composite"] += int((graph.nodes.command != np.arange(len(graph))).sum())
+    wanted = (
+        "load store copy_to dot fill arange scope_enter send recv recv_async wait cumsum softmax recycled composite"
+    )
+    assert [name for name in [*wanted.split(), "view False", *(f"edge {r}" for r in range(6))] if not seen[name]] == []
+
+
+@pytest.mark.parametrize("kind", ViolationKind)
+def test_every_fault_appears(kind: ViolationKind) -> None:
+    """Some seed makes each kind of lifetime fault; the sizes of the generator never overflow."""
+    found = Counter(
+        violation.kind
+        for seed in SEEDS
+        for violation in liveness(kernelgen.random_kernel(seed, faults=True).trace()).violations
+    )
+    assert bool(found[kind]) == (kind is not ViolationKind.OVERFLOW)
+
+
+def test_a_seed_gives_the_same_program() -> None:
+    """Seeds, and the text form of a program, make it again."""
+    program = kernelgen.random_kernel(7, ranks=2, faults=True)
+    assert kernelgen.random_kernel(7, ranks=2, faults=True) == program
+    assert eval(repr(program), {"Program": kernelgen.Program}) == program

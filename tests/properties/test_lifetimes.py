@@ -1,0 +1,61 @@
+"""Static and dynamic views of scratch agree on random kernels: the linter and liveness beside the poisoned run."""
+
+import kernelgen
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernscope as ks
+from kernscope.backends.execute import execute
+
+FAULTY = st.one_of(kernelgen.programs(faults=True), kernelgen.programs(ranks=2, faults=True, max_size=20))
+ANY = st.one_of(kernelgen.programs(), kernelgen.programs(faults=True), kernelgen.programs(ranks=3, max_size=20))
+
+
+def reported(graph: ks.Graph, code: str) -> set[int]:
+    """The nodes of a rule's findings."""
+    return {node for finding in ks.lint(graph, select=[code]) for node in finding.nodes}
+
+
+@given(FAULTY)
+@kernelgen.examples(80)
+def test_the_linter_reports_what_the_poisoned_run_catches(program: kernelgen.Program) -> None:
+    """KS201, KS202 and KS204 name exactly the nodes that read stale bytes, write stale bytes and read unwritten ones."""
+    graph = program.trace()
+    run = execute(graph, program.inputs(), poison=True)
+    assert run.tracked
+    assert reported(graph, "KS201") == set(run.stale_reads)
+    assert reported(graph, "KS202") == set(run.stale_writes)
+    assert reported(graph, "KS204") == set(run.unwritten_reads)
+
+
+@given(kernelgen.programs())
+@kernelgen.examples(40)
+def test_kernels_without_faults_have_no_lifetime_findings(program: kernelgen.Program) -> None:
+    """No false alarm: views, copies and scopes used as they should be give no KS2 finding, and poison changes nothing."""
+    graph = program.trace()
+    assert list(ks.lint(graph, select=["KS2"])) == []
+    plain = execute(graph, program.inputs()).outputs
+    poisoned = execute(graph, program.inputs(), poison=True).outputs
+    assert {name: array.tobytes() for name, array in plain.items()} == {
+        name: array.tobytes() for name, array in poisoned.items()
+    }
+
+
+@given(ANY)
+@kernelgen.examples(60)
+def test_the_peak_is_the_high_water_mark(program: kernelgen.Program) -> None:
+    """Liveness's peak of each rank is the byte array's high-water mark, and the highest rounded end of an allocation; no
+    bound on the peak lies above it, and the cursor ends where it began."""
+    graph = program.trace()
+    live = ks.liveness(graph)
+    assert live.peak_bytes_by_rank == execute(graph, program.inputs()).high_water_bytes
+    ends = [0] * graph.ranks
+    for row in range(len(graph.storages)):
+        storage = graph.storage(row)
+        if not storage.is_hbm:
+            ends[storage.rank] = max(ends[storage.rank], storage.address + -(-storage.nbytes // 16) * 16)
+    assert live.peak_bytes_by_rank == tuple(ends)
+    assert live.peak_bytes == max(ends)
+    assert live.peak_bound_bytes <= live.peak_bytes
+    assert np.all(live.live_bytes <= live.cursor)
