@@ -68,11 +68,13 @@ class Diagnostic:
 class LintReport:
     """The findings of one graph, in one fixed order: by file, line, column, code, then first node.
 
-    ``title`` says what was linted: the kernel's name, unless another was given.
+    ``title`` says what was linted: the kernel's name, unless another was given. ``suppressed`` are the findings that
+    comments in the source silence; they count for nothing.
     """
 
     title: str
     diagnostics: tuple[Diagnostic, ...]
+    suppressed: tuple[Diagnostic, ...] = ()
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.diagnostics)

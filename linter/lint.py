@@ -10,6 +10,7 @@ from .findings import Diagnostic, LintReport
 from .rule import LintContext, Rule
 from .rules import RULES
 from .selection import find_rule, option_values, select_rules
+from .suppressions import split_suppressed, suppressions_of
 
 __all__ = ["explain", "lint_graph"]
 
@@ -30,6 +31,9 @@ def lint_graph(
     ``{"KS102": {"percent": 80}}``. ``machine`` (default: the one the graph was traced for) is scheduled for by the
     rules that need times.
 
+    A comment ``# kernscope: ignore[KS201]`` on a statement silences that rule there: such findings are the report's
+    ``suppressed``, and a comment that silences nothing is one of its own (KS001).
+
     Trace with ``on_overflow="record"`` and bounds recorded, or those faults raise before there is a graph.
 
     Raises ``RuleError`` for an unknown rule, ``OptionError`` for a wrong option.
@@ -37,8 +41,17 @@ def lint_graph(
     chosen = select_rules(select, ignore, RULES)
     values = option_values(options or {}, RULES)
     shared = LintContext(graph, machine)
-    found = [diagnostic for rule in chosen for diagnostic in _run(rule, shared, values[rule.code])]
-    return LintReport(title=graph.kernel if title is None else title, diagnostics=tuple(sorted(found, key=_order)))
+    ran = {rule.code for rule in chosen if not rule.judges_suppressions}
+    found = [d for rule in chosen if rule.code in ran for d in _run(rule, shared, values[rule.code])]
+    kept, suppressed, unused = split_suppressed(found, suppressions_of(graph))
+    judged = tuple(s for s in unused if s.code in ran or s.code not in RULES)
+    after = LintContext(graph, machine, unused_suppressions=judged)
+    kept += [d for rule in chosen if rule.code not in ran for d in _run(rule, after, values[rule.code])]
+    return LintReport(
+        title=graph.kernel if title is None else title,
+        diagnostics=tuple(sorted(kept, key=_order)),
+        suppressed=tuple(sorted(suppressed, key=_order)),
+    )
 
 
 def _run(rule: Rule, shared: LintContext, options: Mapping[str, Any]) -> Iterable[Diagnostic]:

@@ -15,6 +15,7 @@ from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
 from .lazy import LazyRun, run_lazy
 from .messages import MessageFault, message_faults
+from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
 
@@ -45,10 +46,12 @@ class Finding:
 @attrs.frozen(slots=False, eq=False)
 class LintContext:
     """What all rules look at: the graph, the machine to schedule it for (None: the one it was traced for); and analyses
-    that several rules share, made on first use."""
+    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only.
+    """
 
     graph: Graph
     machine: Any = None
+    unused_suppressions: tuple[Suppression, ...] = ()
 
     @cached_property
     def liveness(self) -> Liveness:
@@ -89,7 +92,7 @@ class LintContext:
 class Rule:
     """One rule. ``summary`` completes "fires when ..."; ``what``, ``why``, ``example`` and ``fix`` are the sections of
     its page (the last two are kernels: the first has the fault, the second has not). ``check`` gets the context and the
-    values of the rule's options, and yields its faults."""
+    values of the rule's options, and yields its faults. Rules that judge suppressions run after all others."""
 
     code: str
     name: str
@@ -101,6 +104,7 @@ class Rule:
     fix: str
     check: Callable[[LintContext, Mapping[str, Any]], Iterable[Finding]]
     options: tuple[Option, ...] = ()
+    judges_suppressions: bool = False
 
 
 def times(count: int) -> str:

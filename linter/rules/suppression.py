@@ -1,0 +1,68 @@
+"""KS0xx: the linter's own comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..findings import Place
+from ..rule import Finding, LintContext, Rule
+from ..suppressions import Suppression
+
+__all__ = ["RULES"]
+
+
+def _unused(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    for suppression in context.unused_suppressions:
+        yield Finding(
+            message=suppression.unused_message,
+            places=(Place("suppressed here", suppression.location),),
+            help=_help(suppression),
+        )
+
+
+def _help(suppression: Suppression) -> str:
+    return f"take {suppression.code} out of the brackets; the comment goes at the end of the line that is at fault"
+
+
+RULES = (
+    Rule(
+        code="KS001",
+        name="unused-suppression",
+        severity="warning",
+        summary="a comment `# kernscope: ignore[...]` silences nothing",
+        what="""
+Reports a code in a suppression comment for which its statement has no finding, on statements that the trace came by.
+Where several launches are linted together, one that needs the comment is enough. Codes of rules that did not run are
+left alone; a code that is no rule is always reported.
+""",
+        why="""
+The fault is gone, or moved to another line, or the code is misspelt. The comment stays and will hide the next fault
+of its kind.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128,), "f32"), o=ks.hbm((128,), "f32"))
+@ks.kernel
+def copy(x, o):
+    h = tl.load(x[:])
+    tl.store(o[:], h)  # kernscope: ignore[KS201]
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128,), "f32"), o=ks.hbm((128,), "f32"))
+@ks.kernel
+def copy(x, o):
+    h = tl.load(x[:])
+    tl.store(o[:], h)
+""",
+        check=_unused,
+        judges_suppressions=True,
+    ),
+)

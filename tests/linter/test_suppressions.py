@@ -1,0 +1,129 @@
+"""Comments that silence a rule on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import kernscope as ks
+from kernscope.linter import LintReport
+from kernscope.linter.suppressions import settle_unused
+
+Lint = Callable[..., LintReport]
+X: Any = ks.hbm((8,), "f32")
+
+
+def codes(report: LintReport) -> list[str]:
+    return [d.code for d in report]
+
+
+def stale(store: str, load: str = "a = tl.load(x[:])") -> str:
+    """A kernel with one stale read, in its store."""
+    return f"@ks.kernel\ndef stale(x, o):\n    with tl.scratch_scope():\n        {load}\n    {store}\n"
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "tl.store(o[:], a)  # kernscope: ignore[KS201]",
+        "tl.store(o[:], a)  #kernscope:ignore[ ks201 ]",
+        "tl.store(o[:], a)  # nobody took its bytes yet  # kernscope: ignore[KS201]",
+        "tl.store(\n        o[:],\n        a,\n    )  # kernscope: ignore[KS201]",
+        "tl.store(  # kernscope: ignore[KS201]\n        o[:], a)",
+    ],
+)
+def test_a_comment_silences_its_rule_on_its_statement(lint: Lint, store: str) -> None:
+    """On any line of it; the finding is kept apart, and the report is clean."""
+    report = lint(stale(store), X, X)
+    assert str(report) == "stale: no findings"
+    assert report.ok
+    assert [d.code for d in report.suppressed] == ["KS201"]
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        'tl.store(o[:], a); "# kernscope: ignore[KS201]"',
+        "tl.store(o[:], a)  # kernscope: ignore",
+        "# kernscope: ignore[KS201]\n    tl.store(o[:], a)",
+        "tl.store(o[:], a)\n    # kernscope: ignore[KS201]",
+    ],
+)
+def test_what_is_no_comment_on_the_statement_silences_nothing(lint: Lint, store: str) -> None:
+    """A string, no code, another line."""
+    assert codes(lint(stale(store), X, X)) == ["KS201"]
+
+
+def test_a_comment_that_silences_nothing_is_reported(lint: Lint) -> None:
+    """The place of the comment, and the code that is not needed there."""
+    report = lint(stale("tl.store(o[:], a)  # kernscope: ignore[KS201, KS204]"), X, X)
+    assert (
+        str(report)
+        == """\
+warning[KS001]: KS204 is suppressed here, but this statement has no such finding
+ --> kernel.py:8:24
+  |
+8 |     tl.store(o[:], a)  # kernscope: ignore[KS201, KS204]
+  |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ suppressed here
+  |
+  = help: take KS204 out of the brackets; the comment goes at the end of the line that is at fault
+
+stale: 1 warning"""
+    )
+
+
+def test_a_code_that_is_no_rule_is_reported(lint: Lint) -> None:
+    """Misspelt, most likely: and the fault stays."""
+    assert codes(lint(stale("tl.store(o[:], a)  # kernscope: ignore[KS20I]"), X, X)) == ["KS201", "KS001"]
+
+
+def test_rules_that_did_not_run_are_not_judged(lint: Lint) -> None:
+    """Whether their comments are needed is not known."""
+    kernel = stale("tl.store(o[:], a)  # kernscope: ignore[KS201]")
+    assert codes(lint(kernel, X, X, select=["KS204", "KS001"])) == []
+    assert codes(lint(kernel, X, X, ignore=["KS201"])) == []
+
+
+def test_statements_that_the_trace_did_not_come_by_are_not_judged(lint: Lint) -> None:
+    """Another launch may need the comment."""
+    kernel = """
+        @ks.kernel
+        def branches(x, late):
+            with tl.scratch_scope():
+                a = tl.load(x[:])
+                if not late:
+                    tl.store(x[:], a)
+            if late:
+                tl.store(x[:], a)  # kernscope: ignore[KS201]
+    """
+    assert codes(lint(kernel, X, False)) == []
+    assert codes(lint(kernel, X, True)) == []
+
+
+def test_a_comment_that_one_of_several_launches_needs_is_used(load_kernel: Callable[[str], ks.Kernel]) -> None:
+    """Judged over all of them together; one that none needs stays reported."""
+    kernel = load_kernel(
+        """
+import kernscope as ks
+from kernscope import tl
+
+@ks.kernel
+def maybe(x, late):
+    a = tl.load(x[:])
+    with tl.scratch_scope():
+        b = tl.load(x[:])
+    tl.exp(b if late else a)  # kernscope: ignore[KS201, KS202]
+"""
+    )
+    needs, does_not = ks.lint(kernel, X, True), ks.lint(kernel, X, False)
+    assert (len(needs), len(does_not)) == (1, 2)
+    settled = settle_unused([needs, does_not])
+    assert [[d.message[:5] for d in report] for report in settled] == [["KS202"], ["KS202"]]
+
+
+def test_the_judge_can_be_silenced_itself(lint: Lint) -> None:
+    """By option, as any rule."""
+    kernel = stale("tl.store(o[:], a)  # kernscope: ignore[KS201, KS204]")
+    assert codes(lint(kernel, X, X, ignore=["KS001"])) == []
