@@ -14,6 +14,7 @@ from ..ir.saved import is_saved_graph
 from ..linter import LintReport, lint_graph
 from ..linter.findings import SEVERITIES, Severity
 from ..linter.formats import FORMATS
+from ..linter.suppressions import settle_unused
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch
 from .options import described_machine, machine_options, trace_launch
@@ -65,6 +66,7 @@ def lint(
             reports.append(lint_graph(graph, machine=described, select=codes, ignore=skipped, title=title))
         except KernscopeError as error:
             failures.append(error)
+    reports = list(settle_unused(reports))
     click.echo(FORMATS[output_format](reports), nl=False)
     for failure in failures:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {failure}", err=True)
