@@ -86,8 +86,7 @@ def gemm(
     left = _buffered(recorder, left, a, (tm, tk))
     # A streamed transposed operand keeps its rows: its buffer holds (n, k) and is read as (k, n).
     right = _buffered(recorder, right, b, (tn, tk) if trans_b else (tk, tn))
-    recorder.command = recorder.node_count
-    try:
+    with recorder.command():
         turn = 0
         for i in range(0, m, tm):
             for j in range(0, n, tn):
@@ -104,8 +103,6 @@ def gemm(
                     Layout.of((rows, cols), result.layout.strides, result_dtype), i * row_stride + j * col_stride
                 )
                 _finish(recorder, steps, total, target)
-    finally:
-        recorder.command = -1
     return result
 
 

@@ -4,6 +4,7 @@ receives."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
 import attrs
@@ -348,7 +349,7 @@ _OPERATION_OF = {
 }
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, slots=False)
 class HbmTensor(NotInScratch):
     """A kernel's tensor argument: ``t[a:b, c:d]`` is a region, ``t + n`` a pointer ``n`` elements past its start."""
 
@@ -377,8 +378,12 @@ class HbmTensor(NotInScratch):
         """The whole tensor as a region."""
         return HbmRegion(self, (0,) * self.ndim, self.shape, (True,) * self.ndim)
 
+    @cached_property
+    def _whole(self) -> HbmRegion:
+        return self.region()
+
     def __getitem__(self, items: Any) -> HbmRegion:
-        return self.region()[items]
+        return self._whole[items]
 
     def __add__(self, elements: int) -> Pointer:
         return Pointer(self, 0) + elements
@@ -430,9 +435,17 @@ class HbmRegion(NotInScratch):
             raise self._refuse(
                 IndexingError(f"{len(entries)} indices for {self!r}", help=f"it has {len(axes)} dimensions")
             )
-        lower, extents, kept = list(self.lower), list(self.extents), list(self.kept)
+        lower, extents, kept = list(self.lower), list(self.extents), self.kept
         for axis, entry in zip(axes, entries, strict=False):
-            start, stop, keep = self._bounds(entry, self.extents[axis])
+            if entry.__class__ is slice and entry.step is None:
+                start = 0 if entry.start is None else entry.start
+                stop = extents[axis] if entry.stop is None else entry.stop
+                if start.__class__ is not int or stop.__class__ is not int:
+                    start, stop, _ = self._bounds(entry, extents[axis])
+            else:
+                start, stop, keep = self._bounds(entry, extents[axis])
+                if not keep:
+                    kept = (*kept[:axis], False, *kept[axis + 1 :])
             if stop <= start:
                 raise self._refuse(
                     ShapeError(
@@ -442,8 +455,7 @@ class HbmRegion(NotInScratch):
                 )
             lower[axis] += start
             extents[axis] = stop - start
-            kept[axis] = keep
-        return HbmRegion(self.tensor, tuple(lower), tuple(extents), tuple(kept))
+        return HbmRegion(self.tensor, tuple(lower), tuple(extents), kept)
 
     def _bounds(self, entry: Any, size: int) -> tuple[int, int, bool]:
         if entry is None:

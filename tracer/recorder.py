@@ -1,15 +1,14 @@
 """The recorder: turns calls into rows of a graph's tables. Usable without ``tl``.
 
-Tracing is the path on which Python itself is the cost, so rows go into flat integer arrays, and what depends only on
-the operation and the operands' layouts (result shape, work, numbers of the tables) is worked out once and remembered: a
-*plan*.
+What depends only on the operation and the operands' layouts (result shape, work, ...) is worked out once and
+remembered: a *plan*. The rest are a few integers a node (:mod:`kernscope.tracer.rows`).
 """
 
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
@@ -31,23 +30,12 @@ from ..ir.errors import (
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
 from ..ir.location import Location
-from ..ir.ops import OPERATIONS, Operand, Work
-from ..ir.regions import boxes
-from ..ir.tables import (
-    AccessKind,
-    AccessTable,
-    BoundsFault,
-    ChannelTable,
-    FrameTable,
-    NodeTable,
-    ScopeTable,
-    StackTable,
-    StorageKind,
-    StorageTable,
-)
+from ..ir.ops import OPERATIONS, Operand
+from ..ir.tables import BoundsFault
 from ..ir.target import OPPOSITE, Target
 from .handles import HbmTensor, TensorHandle
 from .refusals import first_step
+from .rows import READ, WRITE, NodeKind, Rows, frame_table, stack_table
 from .scratch import Scope, ScratchAllocator
 from .sites import SiteTable
 
@@ -58,19 +46,14 @@ Static = tuple[tuple[str, Any], ...]
 Read = tuple[int, int, Layout]
 
 DEFAULT_MAX_NODES = 10_000_000
-_NODE_WIDTH, _ACCESS_WIDTH, _STORAGE_WIDTH = 11, 4, 8
-_READ, _WRITE = 0, 1
 
 
 @attrs.frozen
 class Plan:
-    """What a node looks like, given its operation, static values and operands' layouts. ``result`` is the dense layout
-    of the result, ``held_bytes`` what it takes of the budget; the other fields are columns of the node table."""
+    """What a node looks like, given its operation, static values and operands' layouts: the row of its kind, the dense
+    layout of its result with its number, and what that takes of the budget."""
 
-    code: int
-    attributes: int
-    work: Work
-    dtype: int
+    kind: int
     result: Layout
     result_number: int
     held_bytes: int
@@ -103,19 +86,11 @@ class Recorder:
         self.sites = SiteTable(boundary)
         self.rank = -1
         self.node_count = 0
-        self.command = -1  # the first node of the open composite, or -1
-        self._nodes = array("q")
-        self._access_counts = array("q")
-        self._accesses = array("q")
-        self._storages = array("q")
-        self._hbm_names: list[str] = []
-        self._scopes: list[list[int]] = []
-        self._scope_names: list[str] = []
+        self.rows = Rows()
         self._channels: dict[tuple[int, int], int] = {}
-        self._channel_rows: list[tuple[int, int, int, int]] = []
-        self._layouts: dict[Layout, int] = {}
         self._attributes: dict[tuple[tuple[str, Any, str], ...], int] = {(): 0}
         self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
         self._allocator: ScratchAllocator | None = None
@@ -126,13 +101,14 @@ class Recorder:
     def add_tensor(self, name: str, layout: Layout) -> HbmTensor:
         """Declare an HBM tensor. All of them come before the first rank."""
         assert self.rank < 0, "tensors are declared before the first rank"
-        row = self._storage(StorageKind.HBM, -1, 0, layout, self._layout_number(layout), -1, -1)
-        self._hbm_names.append(name)
+        row = self._storage(0, self.rows.layout_number(layout), -1, -1)
+        self.rows.hbm_names.append(name)
         return HbmTensor(name, row, layout, self)
 
     def begin_rank(self) -> None:
         """Start the next rank with an empty scratch."""
         self.rank += 1
+        self.rows.rank_starts.append(self.node_count)
         root = Scope(self._scope_row(-1, 0, "", -1), None, 0, "")
         self._allocator = ScratchAllocator(self.target.scratch_bytes, self.target.align, root)
 
@@ -149,7 +125,7 @@ class Recorder:
             error = ScopeError(
                 f"{scope!r} is still open at the end of the kernel", help="open scopes with `with tl.scratch_scope():`"
             )
-            raise error.at(self.sites.location(self._scopes[scope.row][5]), "opened here")
+            raise error.at(self.sites.location(self.rows.scopes[scope.row][5]), "opened here")
 
     def suspend(self) -> None:
         """Refuse further recording: the trace has ended, or another one runs within it. Operators of handles reach
@@ -168,7 +144,7 @@ class Recorder:
         stack = self.sites.here()
         row = self._scope_row(self.allocator.scope.row, self.allocator.cursor, name, stack)
         scope = self.allocator.open(row, name)
-        self._scopes[row][2] = self._marker("scope_enter", row, stack)
+        self.rows.scopes[row][2] = self._marker("scope_enter", row, stack)
         return scope
 
     def close_scope(self, scope: Scope) -> None:
@@ -177,16 +153,16 @@ class Recorder:
             self.allocator.close(scope)
         except KernscopeError as error:
             raise self.located(error) from None
-        self._scopes[scope.row][3] = self._marker("scope_exit", scope.row, self.sites.here())
+        self.rows.scopes[scope.row][3] = self._marker("scope_exit", scope.row, self.sites.here())
 
     def _scope_row(self, parent: int, base: int, name: str, stack: int) -> int:
-        self._scopes.append([self.rank, parent, -1, -1, base, stack])
-        self._scope_names.append(name)
-        return len(self._scopes) - 1
+        self.rows.scopes.append([self.rank, parent, -1, -1, base, stack])
+        self.rows.scope_names.append(name)
+        return len(self.rows.scopes) - 1
 
     def _marker(self, name: str, scope: int, stack: int) -> int:
         plan = self.plan(name, (), ())
-        return self._node(plan, stack, scope, -1, ())
+        return self._node(plan, stack, scope, ())
 
     # --- plans ------------------------------------------------------------------------------------------------------
 
@@ -209,22 +185,21 @@ class Recorder:
         scalars = tuple((i, o) for i, o in enumerate(operands) if not isinstance(o, Layout))
         attributes: Static = (*static, ("scalars", scalars)) if scalars else static
         tensor_dtypes = [o.dtype for o in operands if isinstance(o, Layout)]
+        self.rows.kinds.append(
+            NodeKind(
+                OPERATIONS.code(name),
+                self._attribute_number(attributes),
+                *operation.work(operands, result),
+                (tensor_dtypes[0] if tensor_dtypes else dtype).index,
+            )
+        )
         plan = self._plans[key] = Plan(
-            code=OPERATIONS.code(name),
-            attributes=self._attribute_number(attributes),
-            work=operation.work(operands, result),
-            dtype=(tensor_dtypes[0] if tensor_dtypes else dtype).index,
+            kind=len(self.rows.kinds) - 1,
             result=result,
-            result_number=self._layout_number(result),
+            result_number=self.rows.layout_number(result),
             held_bytes=-(-result.nbytes // self.target.align) * self.target.align,
         )
         return plan
-
-    def _layout_number(self, layout: Layout) -> int:
-        number = self._layouts.get(layout)
-        if number is None:
-            number = self._layouts[layout] = len(self._layouts)
-        return number
 
     def _attribute_number(self, attributes: Static) -> int:
         # True == 1 == 1.0 and 0.0 == -0.0 in Python: keep apart what computes differently.
@@ -236,36 +211,18 @@ class Recorder:
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
-    def _storage(
-        self, kind: int, rank: int, address: int, layout: Layout, layout_number: int, scope: int, stack: int
-    ) -> int:
-        self._storages.extend((kind, rank, address, layout.nbytes, layout_number, scope, stack, self.node_count))
+    def _storage(self, address: int, layout: int, scope: int, stack: int) -> int:
+        self.rows.storages.extend((address, layout, scope, stack, self.node_count))
         self._storage_count += 1
         return self._storage_count - 1
 
-    def _node(self, plan: Plan, stack: int, scope: int, channel: int, accesses: tuple[int, ...]) -> int:
+    def _node(self, plan: Plan, stack: int, scope: int, accesses: Sequence[int]) -> int:
         number = self.node_count
         if number >= self.max_nodes:
             self._refuse_node()
         self.node_count = number + 1
-        w0, w1, w2 = plan.work
-        self._nodes.extend(
-            (
-                plan.code,
-                self.rank,
-                scope,
-                stack,
-                plan.attributes,
-                w0,
-                w1,
-                w2,
-                plan.dtype,
-                channel,
-                number if self.command < 0 else self.command,
-            )
-        )
-        self._accesses.extend(accesses)
-        self._access_counts.append(len(accesses) // _ACCESS_WIDTH)
+        self.rows.nodes.extend((plan.kind, stack, scope, len(accesses) // 3))
+        self.rows.accesses.extend(accesses)
         return number
 
     def _refuse_node(self) -> None:
@@ -280,26 +237,41 @@ class Recorder:
 
     def compute(self, name: str, operands: tuple[Any, ...], static: Static = ()) -> TensorHandle:
         """Record an operation on handles and Python numbers; the fresh handle of its result."""
+        # The innermost path of a trace: what `allocate` and `_node` do, written out.
+        rows = self.rows
+        layouts = rows.layouts
         key: list[Any] = [name, static]
         accesses: list[int] = []
         try:
             for operand in operands:
                 if operand.__class__ is TensorHandle:
+                    if operand._recorder is not self or self.strict:
+                        self.check_handle(operand)
                     layout = operand.layout
                     key.append(layout)
-                    accesses += (operand.storage, _READ, operand.offset, self._layouts[layout])
-                    if operand._recorder is not self or (self.strict and operand.scope.closed):
-                        self.check_handle(operand)
+                    accesses += (operand.storage, operand.offset, layouts[layout] * 2)
                 else:
                     key.append(scalar_key(operand))
             plan = self._plans[tuple(key)]
         except KeyError:
             return self._compute_slowly(name, operands, static)
         stack = self.sites.here()
-        handle = self.allocate(plan.result, plan.result_number, stack)
-        accesses += (handle.storage, _WRITE, 0, plan.result_number)
-        self._node(plan, stack, handle.scope.row, -1, tuple(accesses))
-        return handle
+        number, storage, allocator = self.node_count, self._storage_count, self._allocator
+        assert allocator is not None
+        if number >= self.max_nodes:
+            self._refuse_node()
+        address, scope = allocator.cursor, allocator.scope
+        end = address + plan.held_bytes
+        if end > allocator.budget and self.on_overflow == "raise":
+            raise self._overflow(plan.result, stack)
+        allocator.cursor = end
+        self.node_count, self._storage_count = number + 1, storage + 1
+        row = scope.row
+        rows.storages.extend((address, plan.result_number, row, stack, number))
+        accesses += (storage, 0, plan.result_number * 2 + WRITE)
+        rows.accesses.extend(accesses)
+        rows.nodes.extend((plan.kind, stack, row, len(accesses) // 3))
+        return TensorHandle(self, storage, address, scope, plan.result)
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
@@ -337,30 +309,42 @@ class Recorder:
         channel: int = -1,
     ) -> TensorHandle:
         """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes."""
+        rows = self.rows
         stack = self.sites.here()
         scope = self.allocator.scope.row
         accesses: list[int] = []
         for storage, offset, layout in reads:
-            accesses += (storage, _READ, offset, self._layout_number(layout))
+            accesses += (storage, offset, rows.layout_number(layout) * 2 + READ)
         if into is None:
             handle = self.allocate(plan.result, plan.result_number, stack)
-            accesses += (handle.storage, _WRITE, 0, plan.result_number)
-        elif isinstance(into, TensorHandle):
-            handle = into
-            accesses += (handle.storage, _WRITE, handle.offset, self._layout_number(handle.layout))
+            accesses += (handle.storage, 0, plan.result_number * 2 + WRITE)
         else:
-            storage, offset, layout = into
-            handle = TensorHandle(self, storage, 0, self.allocator.scope, layout, offset)
-            accesses += (storage, _WRITE, offset, self._layout_number(layout))
-        self._node(plan, stack, scope, channel, tuple(accesses))
+            if isinstance(into, TensorHandle):
+                handle = into
+            else:
+                handle = TensorHandle(self, into[0], 0, self.allocator.scope, into[2], into[1])
+            accesses += (handle.storage, handle.offset, rows.layout_number(handle.layout) * 2 + WRITE)
+        node = self._node(plan, stack, scope, accesses)
+        if channel >= 0:
+            rows.channels.append((node, channel))
         return handle
 
     def record_only(self, plan: Plan, reads: Iterable[Read], *, channel: int = -1) -> int:
         """Record a node that writes nothing; its id."""
         accesses: list[int] = []
         for storage, offset, layout in reads:
-            accesses += (storage, _READ, offset, self._layout_number(layout))
-        return self._node(plan, self.sites.here(), self.allocator.scope.row, channel, tuple(accesses))
+            accesses += (storage, offset, self.rows.layout_number(layout) * 2 + READ)
+        node = self._node(plan, self.sites.here(), self.allocator.scope.row, accesses)
+        if channel >= 0:
+            self.rows.channels.append((node, channel))
+        return node
+
+    @contextmanager
+    def command(self) -> Iterator[None]:
+        """What is recorded in the ``with`` block is one command."""
+        first = self.node_count
+        yield
+        self.rows.commands.append((first, self.node_count))
 
     def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
         """Record a cast (also to the same dtype: fresh bytes, always)."""
@@ -384,9 +368,20 @@ class Recorder:
         row = (self.rank, here, peer, there) if sending else (peer, there, self.rank, here)
         known = self._channels.get(row[:2])
         if known is None:
-            known = self._channels[row[:2]] = len(self._channel_rows)
-            self._channel_rows.append(row)
+            known = self._channels[row[:2]] = len(self.rows.channel_ends)
+            self.rows.channel_ends.append(row)
         return known
+
+    def region_view(self, tensor: Layout, extents: Shape, kept: tuple[bool, ...]) -> Layout:
+        """The layout of a region that lies inside its tensor."""
+        key = (tensor, extents, kept)
+        view = self._region_views.get(key)
+        if view is None:
+            shown_dims = [i for i, keep in enumerate(kept) if keep]
+            view = self._region_views[key] = Layout.of(
+                tuple(extents[i] for i in shown_dims), tuple(tensor.strides[i] for i in shown_dims), tensor.dtype
+            )
+        return view
 
     def bounds_fault(self, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
         """Note that the next node leaves its tensor."""
@@ -397,33 +392,26 @@ class Recorder:
     def allocate(self, layout: Layout, number: int = -1, stack: int = -2) -> TensorHandle:
         """Fresh bytes for a dense layout in the innermost scope. Raises ``ScratchOverflowError`` past the budget."""
         allocator = self.allocator
-        scope = allocator.scope
-        before = allocator.cursor
-        address = allocator.allocate(layout.nbytes)
         if stack == -2:
             stack = self.sites.here()
-        if allocator.cursor > allocator.budget and self.on_overflow == "raise":
-            allocator.cursor = before
-            raise self._overflow(layout, before, stack)
-        if number < 0:
-            number = self._layout_number(layout)
-        row = self._storage(0, self.rank, address, layout, number, scope.row, stack)
-        return TensorHandle(self, row, address, scope, layout)
+        address = allocator.cursor
+        if allocator.allocate(layout.nbytes) > allocator.budget and self.on_overflow == "raise":
+            allocator.cursor = address
+            raise self._overflow(layout, stack)
+        row = self._storage(
+            address, self.rows.layout_number(layout) if number < 0 else number, allocator.scope.row, stack
+        )
+        return TensorHandle(self, row, address, allocator.scope, layout)
 
-    def _overflow(self, layout: Layout, in_use: int, stack: int) -> KernscopeError:
-        open_scopes: dict[int, Scope] = {}
+    def _overflow(self, layout: Layout, stack: int) -> KernscopeError:
+        open_scopes = []
         scope: Scope | None = self.allocator.scope
         while scope is not None:
-            open_scopes[scope.row] = scope
+            open_scopes.append(scope.row)
             scope = scope.parent
-        align, budget = self.target.align, self.allocator.budget
+        align, budget, in_use = self.target.align, self.allocator.budget, self.allocator.cursor
         asked = -(-layout.nbytes // align) * align
-        # A copy: a view kept alive by a traceback would forbid the array to grow.
-        rows = _matrix(self._storages, _STORAGE_WIDTH).copy()
-        live = rows[(rows[:, 0] == StorageKind.SCRATCH) & np.isin(rows[:, 5], list(open_scopes))]
-        groups: dict[int, list[int]] = {}
-        for nbytes, where in live[:, [3, 6]].tolist():
-            groups.setdefault(where, []).append(-(-nbytes // align) * align)
+        groups = self.rows.live_bytes_by_stack(open_scopes, align)
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [
             f"    {sum(sizes):>12,} B  {f'{len(sizes)} x ' if len(sizes) > 1 else ''}"
@@ -452,15 +440,14 @@ class Recorder:
                 )
             )
         if self.strict and handle.scope.closed:
-            row = handle.storage * _STORAGE_WIDTH
             error = UseAfterScopeError(
                 f"{handle!r} is used after the exit of its scope",
                 help="keep it alive: make it before the scope and tl.copy_to into it, or use it inside",
             )
-            self.located(error).at(self.sites.location(self._storages[row + 6]), "made here")
-            exit_node = self._scopes[handle.scope.row][3]
+            self.located(error).at(self.sites.location(self.rows.stack_of_storage(handle.storage)), "made here")
+            exit_node = self.rows.scopes[handle.scope.row][3]
             if exit_node >= 0:
-                error.at(self.sites.location(self._nodes[exit_node * _NODE_WIDTH + 3]), "scope closed here")
+                error.at(self.sites.location(self.rows.stack_of_node(exit_node)), "scope closed here")
             raise error
 
     def check_tensor(self, tensor: HbmTensor) -> None:
@@ -482,9 +469,9 @@ class Recorder:
 
     def name_of(self, storage: int) -> str:
         """The name of a storage: of an HBM tensor its parameter's, of an allocation what it was assigned to."""
-        if storage < len(self._hbm_names):
-            return self._hbm_names[storage]
-        return self.sites.name(self._storages[storage * _STORAGE_WIDTH + 6])
+        if storage < len(self.rows.hbm_names):
+            return self.rows.hbm_names[storage]
+        return self.sites.name(self.rows.stack_of_storage(storage))
 
     # --- the graph --------------------------------------------------------------------------------------------------
 
@@ -495,94 +482,26 @@ class Recorder:
         def number(name: str) -> int:
             return names.setdefault(name, len(names))
 
-        layouts = tuple(self._layouts)
-        nodes = _matrix(self._nodes, _NODE_WIDTH)
-        accesses = _matrix(self._accesses, _ACCESS_WIDTH)
-        storages = _matrix(self._storages, _STORAGE_WIDTH)
-        scopes = np.array(self._scopes, dtype=np.int64).reshape(-1, 6)
-        exits = np.append(scopes[:, 3], -1)
-        made_at, which = np.unique(storages[:, 6], return_inverse=True)
-        stack_names = np.array([number(self.sites.name(int(stack))) for stack in made_at], dtype=np.int64)
-        storage_names = stack_names[which] if len(made_at) else np.zeros(0, dtype=np.int64)
-        storage_names[: len(self._hbm_names)] = [number(name) for name in self._hbm_names]
-        storage_table: StorageTable = StorageTable.make(
-            kind=storages[:, 0],
-            rank=storages[:, 1],
-            address=storages[:, 2],
-            nbytes=storages[:, 3],
-            layout=storages[:, 4],
-            scope=storages[:, 5],
-            stack=storages[:, 6],
-            born=storages[:, 7],
-            name=storage_names,
-            freed=exits[storages[:, 5]],
-        )
-        access_columns = {
-            "node": np.repeat(np.arange(self.node_count), np.frombuffer(self._access_counts, dtype=np.int64)),
-            "storage": accesses[:, 0],
-            "mode": accesses[:, 1],
-            "offset": accesses[:, 2],
-            "layout": accesses[:, 3],
-        }
-        flat: AccessTable = AccessTable.make(kind=np.zeros(len(accesses)), **access_columns)
-        _, _, exact = boxes(flat, storage_table, layouts)
-        frames = self.sites.frames
+        rows, sites = self.rows, self.sites
+        storages = rows.storage_table(sites, number)
         return Graph(
             kernel=kernel,
             machine=machine,
             ranks=self.ranks,
             target=self.target,
-            nodes=NodeTable.make(
-                **dict(
-                    zip(
-                        ("op", "rank", "scope", "stack", "attributes", "work0", "work1", "work2", "dtype", "channel"),
-                        nodes.T[:10],
-                        strict=True,
-                    ),
-                    command=nodes[:, 10],
-                )
-            ),
-            accesses=AccessTable.make(kind=np.where(exact, AccessKind.BOX, AccessKind.RANGE), **access_columns),
-            storages=storage_table,
-            scopes=ScopeTable.make(
-                rank=scopes[:, 0],
-                parent=scopes[:, 1],
-                enter=scopes[:, 2],
-                exit=scopes[:, 3],
-                base=scopes[:, 4],
-                stack=scopes[:, 5],
-                name=[number(name) for name in self._scope_names],
-            ),
-            channels=ChannelTable.make(
-                **dict(
-                    zip(
-                        ("sender", "direction", "receiver", "arrival"),
-                        np.array(self._channel_rows, dtype=np.int64).reshape(-1, 4).T,
-                        strict=True,
-                    )
-                )
-            ),
-            frames=FrameTable.make(
-                file=[number(f.file) for f in frames],
-                function=[number(f.function) for f in frames],
-                line=[f.line for f in frames],
-                column=[f.column for f in frames],
-                end_line=[f.end_line for f in frames],
-                end_column=[f.end_column for f in frames],
-            ),
-            stacks=StackTable.make(
-                frame=[frame for frame, _ in self.sites.stacks], caller=[caller for _, caller in self.sites.stacks]
-            ),
-            layouts=layouts,
+            nodes=rows.node_table(),
+            accesses=rows.access_table(storages),
+            storages=storages,
+            scopes=rows.scope_table(number),
+            channels=rows.channel_table(),
+            frames=frame_table(sites, number),
+            stacks=stack_table(sites),
+            layouts=tuple(rows.layouts),
             names=tuple(names),
             attributes=tuple({name: value for name, value, _ in entry} for entry in self._attributes),
             bounds_faults=tuple(self._bounds_faults),
             defaults=dict(defaults),
         )
-
-
-def _matrix(rows: array[int], width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.frombuffer(rows, dtype=np.int64).reshape(-1, width) if len(rows) else np.zeros((0, width), dtype=np.int64)
 
 
 def plain_scalar(value: Any) -> Any:

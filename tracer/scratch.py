@@ -37,10 +37,9 @@ class ScratchAllocator:
         self.scope = root
 
     def allocate(self, nbytes: int) -> int:
-        """Take the next bytes; the address of the first."""
-        address = self.cursor
-        self.cursor = address + -(-nbytes // self.align) * self.align
-        return address
+        """Take the next bytes, from the cursor on; the cursor after them."""
+        self.cursor += -(-nbytes // self.align) * self.align
+        return self.cursor
 
     def open(self, row: int, name: str) -> Scope:
         """Open a scope within the innermost one, saving the cursor."""

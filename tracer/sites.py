@@ -48,22 +48,37 @@ class SiteTable:
 
     def here(self) -> int:
         """The stack row of the innermost frame outside kernscope, with its callers up to the kernel."""
-        own = self._own
-        frame: FrameType | None = sys._getframe(1)
-        chain: list[int] = []
-        kept: list[FrameType] = []
-        boundary = self._boundary
+        own, boundary = self._own, self._boundary
+        frame: FrameType | None = sys._getframe(2)  # who called is kernscope's own
         while frame is not None:
             code = frame.f_code
-            if code is boundary:
-                break
-            number = id(code)
-            skip = own.get(number)
+            skip = own.get(id(code))
             if skip is None:
                 skip = self._judge(code)
             if not skip:
-                chain.append(number)
-                chain.append(frame.f_lasti)
+                break
+            frame = frame.f_back
+        if frame is None:
+            return -1
+        caller = frame.f_back
+        if caller is not None and caller.f_code is boundary:  # the kernel itself: most calls of most kernels
+            row = self._chains.get((id(code), frame.f_lasti))
+            if row is not None:
+                return row
+        return self._deep(frame)
+
+    def _deep(self, innermost: FrameType) -> int:
+        """The stack row of a frame and all the user's frames that called it."""
+        chain: list[int] = []
+        kept: list[FrameType] = []
+        frame: FrameType | None = innermost
+        while frame is not None and frame.f_code is not self._boundary:
+            code = frame.f_code
+            skip = self._own.get(id(code))
+            if skip is None:
+                skip = self._judge(code)
+            if not skip:
+                chain += (id(code), frame.f_lasti)
                 kept.append(frame)
             frame = frame.f_back
         key = tuple(chain)

@@ -216,6 +216,7 @@ def full(shape: Sequence[int] | int, value: Scalar, dtype: DType | str) -> Tenso
     return recorder.record(recorder.plan("fill", (), static), ())
 
 
+@_located
 def zeros(shape: Sequence[int] | int, dtype: DType | str) -> TensorHandle:
     """A tensor of zeros."""
     return full(shape, 0, dtype)

@@ -182,10 +182,17 @@ def _region(
 ) -> tuple[HbmTensor, Shape, Read | None, Shape | None]:
     tensor = region.tensor
     strides = tensor.layout.strides
+    offset = 0
+    for lower, extent, size, stride in zip(region.lower, region.extents, tensor.layout.shape, strides, strict=True):
+        if lower < 0 or lower + extent > size:
+            break
+        offset += lower * stride
+    else:
+        view = recorder.region_view(tensor.layout, region.extents, region.kept)
+        return tensor, view.shape, (tensor.storage, offset, view), None
     axes = range(tensor.ndim)
     upper = tuple(lo + n for lo, n in zip(region.lower, region.extents, strict=True))
-    inside = all(region.lower[i] >= 0 and upper[i] <= tensor.shape[i] for i in axes)
-    if not inside and not ragged:
+    if not ragged:
         _out_of_bounds(recorder, name, repr(region), tensor, region.lower, upper)
     low = tuple(max(0, region.lower[i]) for i in axes)
     high = tuple(min(upper[i], tensor.shape[i]) for i in axes)
@@ -194,7 +201,7 @@ def _region(
         return tensor, region.shape, None, None
     view = Layout.of(tuple(high[i] - low[i] for i in shown), tuple(strides[i] for i in shown), tensor.dtype)
     offset = sum(low[i] * strides[i] for i in axes)
-    at = None if inside else tuple(low[i] - region.lower[i] for i in shown)
+    at = tuple(low[i] - region.lower[i] for i in shown)
     return tensor, region.shape, (tensor.storage, offset, view), at
 
 
