@@ -299,8 +299,8 @@ class TensorHandle:
         # A numpy scalar on the left of an operator (`np.sqrt(128) * h`) comes here rather than to `__rmul__`.
         recorder = self._recorder
         operation = _OPERATION_OF.get(ufunc.__name__) if method == "__call__" and not keywords else None
-        if operation and isinstance(inputs[0], np.generic) and inputs[1] is self:
-            return recorder.compute(operation, inputs)
+        if operation and isinstance(inputs[0], np.generic | np.ndarray) and inputs[0].ndim == 0 and inputs[1] is self:
+            return recorder.compute(operation, (inputs[0][()], self))
         name = getattr(ufunc, "__name__", str(ufunc))
         raise self._recorder.located(
             TracedValueError(

@@ -1,6 +1,7 @@
 """Edges: who waits for whom, and why. Small cases, one a sentence of the language."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import kernscope as ks
@@ -51,8 +52,8 @@ def test_two_readers_do_not_wait_for_each_other() -> None:
 
 
 def test_a_writer_waits_for_the_readers_since_the_last_write_not_for_that_write() -> None:
-    """Where reads lie between two writes, the second waits for them (war) and needs no waw edge: case 9, `copy_to` after a
-    read of its destination."""
+    """Where reads lie between two writes, the second waits for them (war) and needs no waw edge: case 9, `copy_to`
+    after a read of its destination."""
 
     def kernel(x: Any) -> None:
         h = tl.load(x)  # 0
@@ -101,7 +102,8 @@ def test_a_node_never_waits_for_itself() -> None:
 
 
 def test_disjoint_row_slices_stay_independent() -> None:
-    """Case 10: two copies to disjoint slices of one buffer have no edge between them; the whole's reader waits for both."""
+    """Case 10: two copies to disjoint slices of one buffer have no edge between them; the whole's reader waits for
+    both."""
 
     def kernel(x: Any) -> None:
         new = tl.zeros((4, 8), "f32")  # 0
@@ -226,8 +228,8 @@ def test_a_clipped_store_touches_its_inside_only() -> None:
 
 
 def test_recycled_bytes_wait_for_their_last_user() -> None:
-    """Case 8: scope A stores a tile, scope B loads into the same bytes: the load waits for the store (war), and the edge
-    is marked recycled."""
+    """Case 8: scope A stores a tile, scope B loads into the same bytes: the load waits for the store (war), and the
+    edge is marked recycled."""
 
     def kernel(x: Any, o: Any) -> None:
         with tl.scratch_scope():  # 0
@@ -280,7 +282,7 @@ def test_bytes_handed_on_twice_join_neighbours_in_time_only() -> None:
     assert edges(graph) == {
         *((a, b, "data") for a, b in zip(load, exp, strict=True)),
         *((a, b, "war") for a, b in zip(exp, load[1:], strict=False)),
-        *((a, b, "waw") for a, b in zip(exp, exp[1:], strict=False)),
+        *((a, b, "waw") for a, b in pairwise(exp)),
     }
 
 
@@ -405,7 +407,7 @@ def test_messages_slots_and_order() -> None:
     found = edges(graph)
     assert {e for e in found if e[2] == "message"} == {(s, r, "message") for s, r in zip(send, recv, strict=True)}
     assert {e for e in found if e[2] == "credit"} == {(recv[0], send[2], "credit"), (recv[1], send[3], "credit")}
-    order = [*zip(send, send[1:], strict=False), *zip(recv, recv[1:], strict=False)]
+    order = [*pairwise(send), *pairwise(recv)]
     assert {e for e in found if e[2] == "fifo"} == {(a, b, "fifo") for a, b in order}
 
 
