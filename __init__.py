@@ -15,7 +15,7 @@ import importlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from .api import check, compare, lint, liveness, run, schedule, trace
+from .api import check, compare, lint, liveness, rebuffer, run, schedule, trace
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
@@ -79,6 +79,7 @@ __all__ = [
     "load",
     "load_machine",
     "machine_names",
+    "rebuffer",
     "report",
     "run",
     "schedule",

@@ -13,6 +13,7 @@ from .backends.execute_compare import Comparison, compare_with_reference
 from .ir.errors import InputError
 from .ir.graph import Graph
 from .linter import LintReport, lint_graph
+from .scheduler.buffering import rebuffer
 from .scheduler.check import check
 from .scheduler.ladder import Ladder
 from .scheduler.ladder import compare as compare_policies
@@ -25,7 +26,7 @@ from .tracer.kernel import Kernel, Launch
 from .tracer.recorder import DEFAULT_MAX_NODES
 from .tracer.trace import record_kernel
 
-__all__ = ["check", "compare", "lint", "liveness", "run", "schedule", "trace"]
+__all__ = ["check", "compare", "lint", "liveness", "rebuffer", "run", "schedule", "trace"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -28,6 +28,7 @@ __all__ = [
     "KernelRaisedError",
     "KernscopeError",
     "LaunchError",
+    "LifetimeError",
     "MachineError",
     "MissingExtraError",
     "NodeLimitError",
@@ -161,6 +162,10 @@ class PolicyError(KernscopeError, ValueError):
 
 class InfeasibleError(KernscopeError, ValueError):
     """A hard constraint cannot be met: says what was needed and what would relax it."""
+
+
+class LifetimeError(KernscopeError, ValueError):
+    """A graph that uses scratch outside its lifetime cannot be laid out anew: it would compute something else."""
 
 
 class InvalidGraphError(KernscopeError, ValueError):

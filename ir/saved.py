@@ -86,6 +86,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "kernel": graph.kernel,
         "machine": graph.machine,
         "ranks": graph.ranks,
+        "buffers": graph.buffers,
         "target": attrs.asdict(graph.target),
         "operations": list(OPERATIONS.names),
         "layouts": [[layout.shape, layout.strides, layout.dtype.name] for layout in graph.layouts],
@@ -181,7 +182,7 @@ def _parse(data: bytes) -> dict[str, Any]:
     ranks = _integer(header["ranks"], 1)
     if ranks > len(fields["scopes"]):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
-    return {**fields, "ranks": ranks}
+    return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
 
 
 def _columns(rows: Mapping[str, Any], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:

@@ -204,7 +204,8 @@ class ScopeTable(Table):
     """Scopes, in order of opening; each rank's first one is its kernel's own, without markers.
 
     ``parent`` is -1 for a kernel's own scope; ``enter`` and ``exit`` are the marker nodes (-1 for it); ``base`` is the
-    cursor on entry, in bytes; ``name`` an index into ``Graph.names``; ``stack`` where it was opened (-1).
+    cursor on entry, in bytes (with several buffers: where the scope's own copy begins); ``name`` an index into
+    ``Graph.names``; ``stack`` where it was opened (-1).
     """
 
     rank: IntArray

@@ -88,7 +88,7 @@ def format_graph(graph: GraphColumns) -> str:
     """The whole graph: target, tensors, then each rank's nodes, indented by scope."""
     t = graph.target
     lines = [
-        f"kernel {quote(graph.kernel)} ranks={graph.ranks}",
+        f"kernel {quote(graph.kernel)} ranks={graph.ranks}" + (f" buffers={graph.buffers}" if graph.buffers else ""),
         f"target scratch={t.scratch_bytes} align={t.align} topology={t.topology}"
         + (f"({','.join(map(str, t.shape))}{' wraps' if t.wraps else ''})" if t.shape else "")
         + f" slots={t.slots}",

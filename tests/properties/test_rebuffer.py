@@ -190,8 +190,8 @@ def test_only_the_last_number_counts(program: kernelgen.Program, first: int, sec
 @given(kernelgen.programs(faults=True), BUFFERS)
 @kernelgen.examples(60)
 def test_graphs_with_lifetime_faults_are_refused(program: kernelgen.Program, buffers: int) -> None:
-    """Refused exactly where liveness sees a use after scope, a write after scope or a read before write; the error names
-    each rule with its count."""
+    """Refused exactly where liveness sees a use after scope, a write after scope or a read before write; the error
+    names each rule with its count."""
     graph = program.trace()
     names = {
         ViolationKind.USE_AFTER_SCOPE: "KS201 use-after-scope",
