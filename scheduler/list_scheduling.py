@@ -1,4 +1,5 @@
-"""One pass of event-driven list scheduling (the parallel scheme; Graham 1966, Kolisch 1996, section 3).
+"""One pass of event-driven list scheduling (the parallel scheme; Graham 1966, Kolisch 1996, section 3), and the shift
+to the left of a schedule that exists.
 
 Whenever an engine has a free lane, the ready node of the highest priority starts on it; no engine stays idle while it
 has a ready node. About one heap operation an event, whatever the graph's shape.
@@ -13,7 +14,7 @@ import numpy as np
 from ..ir.tables import IntArray
 from .dag import Dag
 
-__all__ = ["list_schedule"]
+__all__ = ["left_shifted", "list_schedule"]
 
 
 def list_schedule(dag: Dag, rank: IntArray) -> IntArray:
@@ -75,3 +76,30 @@ def list_schedule(dag: Dag, rank: IntArray) -> IntArray:
                 start[node] = now
                 push(events, ((now + duration[node]) << shift) | node)
     return np.array(start, dtype=np.int64)
+
+
+def left_shifted(dag: Dag, start: IntArray) -> IntArray:
+    """The schedule with every node as early as its release, its edges and a free lane allow, taken in the order of
+    their starts: no node starts later than before. The edges must close no cycle."""
+    place = np.empty(len(dag), dtype=np.int64)
+    place[dag.order] = np.arange(len(dag))
+    end: list[int] = dag.release_ps.tolist()
+    duration: list[int] = dag.duration_ps.tolist()
+    engine: list[int] = dag.engine.tolist()
+    starts: list[int] = dag.pred_start.tolist()
+    sources: list[int] = dag.source.tolist()
+    # By engine: when each of its lanes falls free, as a heap.
+    free = [[0] * int(count) for count in dag.channels.tolist()]
+    for node in np.lexsort((place, start + dag.duration_ps, start)).tolist():
+        at = end[node]
+        for arc in range(starts[node], starts[node + 1]):
+            before = end[sources[arc]]
+            if before > at:
+                at = before
+        if engine[node] >= 0:
+            heap = free[engine[node]]
+            if heap[0] > at:
+                at = heap[0]
+            heapq.heapreplace(heap, at + duration[node])
+        end[node] = at + duration[node]
+    return np.array(end, dtype=np.int64) - dag.duration_ps

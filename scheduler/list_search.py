@@ -13,7 +13,7 @@ import numpy as np
 from ..ir.errors import DeadlockError, InfeasibleError, PolicyError, did_you_mean
 from ..ir.tables import IntArray
 from .dag import Dag, find_cycle, longest_from_start, longest_to_end
-from .list_scheduling import list_schedule
+from .list_scheduling import left_shifted, list_schedule
 
 __all__ = ["EFFORTS", "PRIORITIES", "Effort", "check_effort", "makespan_ps", "schedule_dag", "search"]
 
@@ -110,6 +110,8 @@ def search(
     if not len(dag):
         return np.zeros(0, dtype=np.int64)
     enough_ps = effort.contented_ps(bound_ps)
+    # Served in order, or under more edges, it may have waited for what holds nobody here.
+    incumbent = None if incumbent is None else left_shifted(dag, incumbent)
     best, best_ps = incumbent, makespan_ps(dag, incumbent) if incumbent is not None else -1
     for start in _candidates(dag, effort, incumbent, priority):
         reached = makespan_ps(dag, start)

@@ -1,7 +1,7 @@
 """The founding record on lazy loads (0062): its points, in exact picoseconds on the default machine.
 
-There a load of (64, 64) f16 takes 100 + 8,192 / 128 = 164 ns, one of (64, 1024) f16 1,124 ns, a dot of (64, K) with (K, 64)
-16 + K ns, an elementwise operation on (64, 64) 4 + 16 = 20 ns.
+There a load of (64, 64) f16 takes 100 + 8,192 / 128 = 164 ns, one of (64, 1024) f16 1,124 ns, a dot of (64, K) with
+(K, 64) 16 + K ns, an elementwise operation on (64, 64) 4 + 16 = 20 ns.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """The in-order policies against a simulation with one process per CPU, engine and node."""
 
+import kernelgen
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from policysim import simulate
 from problemgen import problems
@@ -14,7 +15,7 @@ from kernscope.scheduler.policies import run_policy
 
 @pytest.mark.parametrize("policy", IN_ORDER_POLICIES)
 @given(data=st.data())
-@settings(max_examples=120, deadline=None)
+@kernelgen.examples(80)
 def test_times_equal_the_simulation(policy: str, data: st.DataObject) -> None:
     """Every issue and start is what the event-by-event simulation gives; where that comes to rest early, the policy
     reports a deadlock."""

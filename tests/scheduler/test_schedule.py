@@ -1,0 +1,279 @@
+"""What a schedule tells: causes, the critical chain, slack, utilisation, the price of reuse, JSON; on real traces."""
+
+import html.parser
+import json
+from typing import Any
+
+import kernelgen
+import numpy as np
+import pytest
+from hypothesis import given
+
+import kernscope as ks
+from kernscope import MachineError, TargetMismatchError, tl
+from kernscope.kernels.flash_attention import flash_attention
+from kernscope.kernels.gqa_attention_decode_long import gqa_attention_decode_long_kernel
+from kernscope.scheduler.causes import Cause
+from kernscope.scheduler.ladder import compare
+from kernscope.scheduler.problem import make_problem
+from kernscope.scheduler.schedule import Schedule, schedule
+
+COSTLY = {"cpu.issue_cycles.default": "7", "cpu.issue_cycles.gemm": "40"}
+
+
+def schedules(graph: ks.Graph, machine: Any = None) -> list[Schedule]:
+    """A schedule of every policy that has one."""
+    return [row.schedule for row in compare(graph, machine) if row.schedule]
+
+
+@pytest.fixture(scope="module")
+def flash() -> ks.Graph:
+    return ks.trace(flash_attention.launch("small"))
+
+
+@pytest.fixture(scope="module")
+def ring() -> ks.Graph:
+    return ks.trace(gqa_attention_decode_long_kernel.launch("small"))
+
+
+def check_chain(found: Schedule) -> None:
+    """The chain begins at 0, ends at the makespan, has no gap and no idle part."""
+    chain = found.critical_chain()
+    assert chain.total_ps == found.makespan_ps
+    for sums in (chain.by_engine(), chain.by_reason(), chain.by_cause()):
+        assert sum(sums.values()) == found.makespan_ps
+        assert "idle" not in sums
+    at = 0
+    for part in chain.parts:
+        assert part.start_ps == at <= part.end_ps
+        assert 0 <= part.latency_ps <= part.duration_ps
+        at = part.end_ps
+    assert at == found.makespan_ps
+
+
+def check_causes(found: Schedule) -> None:
+    """What a node waited for last is true: its start is that node's end, or follows from it by issues alone."""
+    edges = {(e.source, e.target, e.reason.label) for node in found.graph for e in node.edges_in}
+    for node in range(len(found)):
+        cause, start = found.waited_for[node], int(found.start_ps[node])
+        if cause is None:
+            assert start == 0
+            continue
+        assert start > 0
+        if cause.cause is Cause.EDGE:
+            assert cause.node is not None and (cause.node, node, cause.reason) in edges
+            assert found.end_ps[cause.node] == start
+        elif cause.cause is Cause.ENGINE:
+            assert cause.node is not None and found.engine[cause.node] == found.engine[node]
+            assert start in (found.end_ps[cause.node], found.start_ps[cause.node])
+        elif cause.cause is Cause.PROGRAM:
+            assert cause.node is not None and found.end_ps[cause.node] == start == found.issue_ps[node]
+        else:
+            assert cause.cause is Cause.ISSUE and start == found.issue_ps[node]
+            assert cause.node is None or found.end_ps[cause.node] < start
+
+
+def check_slack(found: Schedule) -> None:
+    """Nothing has negative slack, the critical chain has none, and no node can go on past the makespan."""
+    slack = found.slack_ps
+    assert np.all(slack >= 0)
+    assert np.all(found.end_ps + slack <= found.makespan_ps)
+    assert all(
+        slack[part.node] == 0 for part in found.critical_chain().parts if part.node is not None and part.duration_ps
+    )
+
+
+def check_reuse(found: Schedule) -> None:
+    """Without the recycled edges it is never slower; without any such edge the price is nothing."""
+    price = found.price_of_reuse()
+    assert price.makespan_ps == found.makespan_ps and price.without_ps <= price.makespan_ps
+    assert all(pair.delay_ps > 0 and pair.count > 0 for pair in price.pairs)
+    assert [pair.delay_ps for pair in price.pairs] == sorted((p.delay_ps for p in price.pairs), reverse=True)
+
+
+def check_all(graph: ks.Graph, machine: Any = None) -> None:
+    for found in schedules(graph, machine):
+        check_chain(found)
+        check_causes(found)
+        check_slack(found)
+        check_reuse(found)
+        assert ks.check(found) == []
+        assert found.bound_ps <= found.makespan_ps
+        assert all(0 <= share <= 1 for share in found.utilisation().values())
+
+
+@pytest.mark.parametrize("machine", ["ahbm-pe", "ahbm-pe-2dma"])
+@pytest.mark.parametrize("name", ["flash", "ring"])
+def test_all_of_it_on_real_kernels(name: str, machine: str, request: pytest.FixtureRequest) -> None:
+    """Chains, causes, slack, prices and the independent checker agree, with and without issue costs."""
+    described = ks.load_machine(machine)
+    for each in (described, described.override(COSTLY)):
+        check_all(request.getfixturevalue(name), each)
+
+
+@given(program=kernelgen.programs(faults=True, max_size=25))
+@kernelgen.examples(25)
+def test_all_of_it_on_random_kernels(program: kernelgen.Program) -> None:
+    """The same on random kernels of one rank, also broken ones."""
+    graph = program.trace(on_overflow="record")
+    check_all(graph)
+    check_all(graph, ks.load_machine("ahbm-pe-2dma").override(COSTLY))
+
+
+@given(program=kernelgen.programs(ranks=3, max_size=14))
+@kernelgen.examples(15)
+def test_all_of_it_on_random_kernels_of_three_ranks(program: kernelgen.Program) -> None:
+    """The same where ranks send each other messages."""
+    graph = program.trace()
+    check_all(graph)
+    check_all(graph, ks.load_machine("ahbm-pe-2dma").override(COSTLY))
+
+
+@given(program=kernelgen.programs(ranks=2, deadlocks=True, max_size=14))
+@kernelgen.examples(25)
+def test_the_ladder_on_random_kernels(program: kernelgen.Program) -> None:
+    """blocking >= lazy >= queued >= list, a deadlock counting as infinite, with and without issue costs."""
+    graph = program.trace()
+    for machine in (ks.load_machine(), ks.load_machine().override(COSTLY)):
+        times = [row.makespan_ps if row.schedule else float("inf") for row in compare(graph, machine)]
+        assert times == sorted(times, key=lambda t: -(t or 0))
+
+
+@ks.kernel
+def reusing(x, o):  # type: ignore[no-untyped-def]
+    """Each iteration's load goes into the bytes that the last one's store still reads."""
+    for j in range(4):
+        with tl.scratch_scope():
+            tl.store(o[64 * j : 64 * (j + 1), :], tl.load(x[64 * j : 64 * (j + 1), :]))
+
+
+def test_the_price_of_reuse_is_exact() -> None:
+    """Four loads and stores of 164 ns through one buffer alternate: 1,312 ns. With bytes of their own they overlap:
+    five times 164. The pair of lines that costs it is the store's and the load's, in three nodes."""
+    found = schedule(ks.trace(reusing, ks.hbm((256, 64), "f16"), ks.hbm((256, 64), "f16")))
+    price = found.price_of_reuse()
+    assert (price.makespan_ps, price.without_ps, price.price_ps) == (8 * 164_000, 5 * 164_000, 3 * 164_000)
+    (pair,) = price.pairs
+    assert (pair.delay_ps, pair.count) == (3 * 164_000, 3)
+    assert [found.graph[node].op for node in pair.nodes] == ["store", "load"]
+    chain = found.critical_chain()
+    assert chain.by_cause()["waiting for reused scratch"] == 3 * 164_000
+    assert chain.by_reason() == {"data": 4 * 164_000, "war": 3 * 164_000, "end": 164_000}
+    assert chain.by_engine() == {"dma_read": 4 * 164_000, "dma_write": 4 * 164_000}
+
+
+def test_the_json_is_enough_to_verify_by(ring: ks.Graph) -> None:
+    """From the JSON alone: ids, times, lanes, edges and the makespan hold together; the same schedule gives the same
+    bytes."""
+    found = schedule(ring, policy="lazy")
+    text = found.to_json()
+    assert text == schedule(ring, policy="lazy").to_json()
+    data = json.loads(text)
+    nodes = data["nodes"]
+    assert (data["version"], data["machine"], data["policy"]) == (1, "ahbm-pe", "lazy")
+    assert [node["id"] for node in nodes] == list(range(len(ring)))
+    assert max(node["end_ps"] for node in nodes) == data["makespan_ps"] == found.makespan_ps
+    assert max(data["bounds"].values()) == data["bound_ps"] == data["bounds"][data["bound"]]
+    for source, target, reason in data["edges"]:
+        assert nodes[source]["end_ps"] <= nodes[target]["start_ps"]
+        assert reason in ("data", "message", "credit", "fifo", "war", "waw")
+    busy: dict[tuple[int, int], int] = {}
+    for node in sorted((n for n in nodes if n["engine"] is not None), key=lambda n: (n["start_ps"], n["end_ps"])):
+        engine = data["engines"][node["engine"]]
+        assert engine["rank"] == node["rank"] and 0 <= node["lane"] < engine["channels"]
+        place = (node["engine"], node["lane"])
+        assert busy.get(place, 0) <= node["start_ps"]
+        busy[place] = node["end_ps"]
+    for node in nodes:
+        assert node["issue_ps"] <= node["start_ps"] <= node["end_ps"]
+        assert node["waited_for"] is None or set(node["waited_for"]) >= {"cause", "node"}
+        assert node["loc"]["line"] > 0
+        assert len(node["accesses"]) == len(ring[node["id"]].accesses)
+        for access in node["accesses"]:
+            assert data["storages"][access["storage"]]["nbytes"] > 0
+
+
+def test_another_target_is_refused(flash: ks.Graph) -> None:
+    """Addresses and credits were made for another machine: the fields that differ are listed."""
+    other = ks.load_machine().override({"scratch.bytes": "2097152", "link.slots": "4"})
+    with pytest.raises(TargetMismatchError) as caught:
+        make_problem(flash, other)
+    assert "scratch_bytes: 1048576 here, 2097152 there; slots: 2 here, 4 there" in str(caught.value)
+
+
+def test_another_speed_is_fine(flash: ks.Graph) -> None:
+    """Only the target binds: a faster machine schedules the same graph, and is faster."""
+    fast = ks.load_machine().override({"clock_ghz": "2"})
+    assert schedule(flash, fast).makespan_ps < schedule(flash).makespan_ps
+
+
+def test_a_graph_of_a_machine_that_is_no_preset() -> None:
+    """Its name alone finds no machine: the error asks for it."""
+    mine = ks.load_machine().override({"name": "mine"})
+    graph = ks.trace(reusing, ks.hbm((256, 64), "f16"), ks.hbm((256, 64), "f16"), machine=mine)
+    with pytest.raises(MachineError, match="traced for machine 'mine', which is no preset"):
+        schedule(graph)
+    assert schedule(graph, mine).machine is mine
+
+
+def test_an_empty_kernel() -> None:
+    """Nothing to do takes no time, under every policy."""
+
+    @ks.kernel
+    def nothing(x):  # type: ignore[no-untyped-def]
+        pass
+
+    for found in schedules(ks.trace(nothing, ks.hbm((4,), "f32"))):
+        assert (found.makespan_ps, found.bound_ps, found.ratio) == (0, 0, 1.0)
+        assert found.critical_chain().parts == () and found.price_of_reuse().price_ps == 0
+        assert json.loads(found.to_json())["nodes"] == [] and found.slack_ps.tolist() == []
+
+
+def test_results_are_read_only(flash: ks.Graph) -> None:
+    """Columns cannot be written, attributes cannot be set."""
+    found = schedule(flash)
+    with pytest.raises(ValueError, match="read-only"):
+        found.start_ps[0] = 1
+    with pytest.raises(AttributeError):
+        found.policy = "lazy"  # type: ignore[misc]
+
+
+def test_the_same_graph_gives_the_same_schedule(flash: ks.Graph) -> None:
+    """Scheduling twice gives equal columns."""
+    for one, two in zip(schedules(flash), schedules(flash), strict=True):
+        for name in ("issue_ps", "start_ps", "end_ps", "engine", "lane", "cause", "cause_node"):
+            assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+class Balanced(html.parser.HTMLParser):
+    """Asserts that tags close in the order in which they open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.opened.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.opened.pop() == tag
+
+
+def test_tables_are_well_formed_and_escaped(flash: ks.Graph) -> None:
+    """A machine's hostile name does not break out of the notebook's table."""
+    hostile = ks.load_machine().override({"name": "<script>&\"'"})
+    for text in (schedule(flash, hostile)._repr_html_(), compare(flash, hostile)._repr_html_()):
+        assert "<script>" not in text and "&lt;script&gt;&amp;" in text
+        parser = Balanced()
+        parser.feed(text)
+        assert parser.opened == []
+
+
+def test_the_ladder_by_name_and_number(flash: ks.Graph) -> None:
+    """Rows by policy, by number, and in order."""
+    ladder = compare(flash, policies=("list", "lazy"))
+    assert [row.policy for row in ladder] == ["list", "lazy"] and len(ladder) == 2
+    assert ladder["lazy"] is ladder[1]
+    with pytest.raises(KeyError):
+        ladder["blocking"]
+    assert str(ladder).splitlines()[0].split()[0] == "list"
