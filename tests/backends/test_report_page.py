@@ -1,0 +1,266 @@
+"""The report page: one well-formed file without network or script, in which every text from a kernel is only text."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import picturekernels as pk
+import pytest
+
+import kernscope as ks
+from kernscope import tl
+from kernscope.backends.renderer import find_renderers
+from kernscope.backends.report_data import NumbersRow, PolicyResult, ReportData
+from kernscope.backends.report_page import report_html, write_report
+from kernscope.ir.text import quote
+
+needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """A page, read strictly: every element that opens is closed in order. ``texts`` are what a reader sees."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == [], f"left open: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open[-1] == tag, f"</{tag}> inside <{self.open[-1]}>"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+    def values(self, name: str) -> list[str]:
+        """The values of an attribute, wherever it stands."""
+        return [value for _, known, value in self.attributes if known == name]
+
+
+def data_of(graph: ks.Graph, **changes: Any) -> ReportData:
+    """What the page needs of a graph."""
+    ladder = ks.compare(graph)
+    made: Mapping[str, Any] = {
+        "title": graph.kernel,
+        "graph": graph,
+        "machine": ladder.machine.name,
+        "policies": tuple(
+            PolicyResult(row.policy, row.schedule, str(row.deadlock) if row.deadlock else "") for row in ladder
+        ),
+        "bounds_ps": ladder.bounds.each if ladder.bounds else {},
+        "liveness": ks.liveness(graph),
+        "lint": ks.lint(graph),
+        "version": "1.2.3",
+    }
+    return ReportData(**{**made, **changes})
+
+
+def page_of(graph: ks.Graph, **changes: Any) -> Page:
+    return Page(report_html(data_of(graph, **changes))[0])
+
+
+@ks.kernel
+def _stale(o: ks.HbmTensor) -> None:
+    with tl.scratch_scope():
+        a = tl.zeros((8, 8), tl.float32)
+    tl.store(o[:, :], a)
+
+
+@ks.kernel
+def _stuck(o: ks.HbmTensor) -> None:
+    here = tl.recv("prev", (8, 8), tl.float32)
+    tl.send("next", here)
+    tl.store(o[:, :], here)
+
+
+@ks.kernel
+def _nothing() -> None:
+    pass
+
+
+def stale() -> ks.Graph:
+    """A use after scope."""
+    return ks.trace(_stale, ks.hbm((8, 8), "f32"))
+
+
+def stuck() -> ks.Graph:
+    """Every rank receives before it sends: a deadlock under every policy."""
+    return ks.trace(_stuck, ks.hbm((8, 8), "f32"), ranks=2)
+
+
+GRAPHS = {
+    "sweep": lambda: pk.sweep(3),
+    "messages": pk.messages,
+    "nested": lambda: pk.nested(9, 9),
+    "stale": stale,
+    "stuck": stuck,
+    "nothing": lambda: ks.trace(_nothing),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_page_is_well_formed_and_stands_alone(name: str) -> None:
+    """Elements close in order, anchors lead somewhere, identifiers are unique, nothing is fetched and nothing runs."""
+    page = page_of(GRAPHS[name]())
+    identifiers = page.values("id")
+    assert len(set(identifiers)) == len(identifiers)
+    assert {link.removeprefix("#") for link in page.values("href")} <= set(identifiers)
+    assert all(link.startswith("#") for link in page.values("href"))
+    assert not {"script", "link", "img", "iframe", "object", "embed", "foreignobject"} & set(page.tags)
+    assert page.values("src") == []
+    assert not [value for name in ("style", "fill") for value in page.values(name) if "url(" in value]
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+
+
+@pytest.mark.parametrize("name", pk.HOSTILE)
+def test_names_survive(name: str) -> None:
+    """A hostile name is shown as it is, in the title, in tables and in the source, and adds no element."""
+    plain, graph = page_of(pk.sweep(2)), pk.renamed(pk.sweep(2), name)
+    source = f"def f():\n    return {name!r} # {name}"
+    page = page_of(graph, title=name, source=source, numbers=(NumbersRow(name, 0.5, 1.0, True),), numbers_note=name)
+    assert page.text.count(quote(name)) >= 5
+    known = {*plain.tags, *page_of(pk.sweep(2), numbers=(NumbersRow("o", 0.5, 1.0, True),), source="x").tags}
+    assert set(page.tags) <= known
+    assert not any(value for _, attribute, value in page.attributes if attribute.startswith("on"))
+
+
+@pytest.mark.parametrize("name", pk.HOSTILE)
+def test_a_page_of_hostile_names_can_be_written(name: str, tmp_path: Path) -> None:
+    """Whatever the names hold, the file is UTF-8."""
+    write_report(tmp_path / "a.html", data_of(pk.renamed(pk.sweep(1), name), title=name, source=name))
+    Page((tmp_path / "a.html").read_text(encoding="utf-8"))
+
+
+def test_the_summary_holds_the_answers() -> None:
+    """Findings, scratch, time, numbers and size, with the numbers of the objects they come from."""
+    graph = pk.sweep(4)
+    data = data_of(graph, numbers=(NumbersRow("o", 2.5e-4, 1e-3, True),))
+    text = Page(report_html(data)[0]).text
+    live, best = data.liveness, data.best
+    assert best is not None
+    assert f"{live.peak_bytes:,} of {graph.target.scratch_bytes:,} B" in text
+    assert f"{best.policy}, {best.ratio:.3f} x the best bound" in text
+    assert f"nodes, {len(graph.edges):,} edges" in text
+    assert "agree" in text
+    assert "largest error 0.00025" in text
+    assert "no findings" in text.lower()
+    for operation, count in graph.summary().items():
+        assert re.search(rf"\b{operation}\b .*?{count:,}\b", text)
+
+
+def test_every_policy_has_a_row_and_a_chart() -> None:
+    """The ladder in its order, with a Gantt chart of each policy."""
+    data = data_of(pk.sweep(2))
+    page = Page(report_html(data)[0])
+    labels = page.values("aria-label")
+    for result in data.policies:
+        assert result.schedule is not None
+        assert f"Gantt chart of {result.policy}, scrollable" in labels
+        assert any(label.startswith(f"{result.policy}: ") for label in labels)
+
+
+def test_findings_are_shown_in_full() -> None:
+    """Code, message, place and help of each finding stand in the page."""
+    data = data_of(stale())
+    text = Page(report_html(data)[0]).text
+    assert len(data.lint) > 0
+    for diagnostic in data.lint:
+        assert diagnostic.code in text
+        assert quote(diagnostic.message) in text
+        assert diagnostic.help in text
+
+
+def test_a_difference_is_said_loudly() -> None:
+    """One tensor outside its tolerance is enough."""
+    rows = (NumbersRow("a", 0.0, 1e-3, True), NumbersRow("b", 0.5, 1e-3, False))
+    text = page_of(pk.sweep(1), numbers=rows).text
+    assert "differ" in text
+    assert "1 of 2 tensors" in text
+    assert "outside" in text
+
+
+def test_a_deadlock_leaves_the_rest_of_the_page() -> None:
+    """Every policy's row says deadlock and names the lines; findings, scratch and the picture are still there."""
+    data = data_of(stuck())
+    assert data.best is None
+    page = Page(report_html(data)[0])
+    assert page.text.count("deadlock") >= len(data.policies)
+    assert "test_report_page.py" in page.text
+    assert {"findings", "scratch", "graph", "operations"} <= set(page.values("id"))
+
+
+def test_the_best_schedule_is_the_shortest() -> None:
+    """Of equal ones the first, so that a simpler policy is named where a cleverer one gains nothing."""
+    data = data_of(pk.sweep(3))
+    spans = {result.policy: result.schedule.makespan_ps for result in data.policies if result.schedule}
+    assert data.best is not None
+    assert data.best.policy == min(spans, key=lambda policy: spans[policy])
+    assert data.bound_ps == data.best.bound_ps
+
+
+@needs_renderer
+def test_the_picture_stands_in_the_page() -> None:
+    """With a renderer the drawing is inline, folded, and tells its nodes when pointed at."""
+    text, notes = report_html(data_of(pk.sweep(64)))
+    page = Page(text)
+    assert notes == ()
+    assert "drawing" in page.values("class")
+    assert "tile x 64" in re.sub(r"\s+", " ", page.text)
+    assert "64 nodes, the first: %" in page.text
+
+
+def test_without_a_renderer_the_page_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No picture, but the whole rest, and both remedies; the caller is told, too."""
+
+    def no_package(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    data = data_of(pk.sweep(3))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(importlib.metadata, "files", no_package)
+    notes = write_report(tmp_path / "page.html", data)
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "There is no picture of the graph here." in page.text
+    for said in (page.text, " ".join(notes)):
+        assert "dot is on PATH" in said
+        assert "kernscope[draw]" in said
+    assert len([label for label in page.values("aria-label") if label.startswith("Gantt")]) == 2 * len(data.policies)
+
+
+def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """Before anything is drawn."""
+    with pytest.raises(ks.OutputError, match="no folder"):
+        write_report(tmp_path / "missing" / "a.html", data_of(pk.sweep(1)))
+
+
+def test_the_same_data_gives_the_same_page() -> None:
+    """Two traces of one kernel, two equal pages."""
+    assert report_html(data_of(pk.messages()))[0] == report_html(data_of(pk.messages()))[0]
