@@ -16,8 +16,8 @@ __all__ = ["Wait", "deadlock_error", "edge_cycle", "waiting_cycle"]
 
 @attrs.frozen
 class Wait:
-    """``node`` waits for ``other``: ``cause`` is an edge's reason, ``"engine"`` or ``"program order"``; ``through`` so many
-    nodes of the same rank in between, each of which waits for the next for the same cause."""
+    """``node`` waits for ``other``: ``cause`` is an edge's reason, ``"engine"`` or ``"program order"``; ``through`` so
+    many nodes of the same rank in between, each of which waits for the next for the same cause."""
 
     node: int
     cause: str
