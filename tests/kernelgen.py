@@ -1,12 +1,13 @@
 """The one generator of random kernels that all property tests draw from.
 
-A :class:`Program` is a list of instructions: a name and a few small numbers. :class:`_Interpreter` carries it out against
-``tl``: it picks operands by number among what is alive, and brings shapes and dtypes together with views and casts, so that
-*any* list of instructions is a legal kernel, and taking one away leaves a legal kernel: examples shrink to a few lines.
+A :class:`Program` is a list of instructions: a name and a few small numbers. :class:`_Interpreter` carries it out
+against ``tl``: it picks operands by number among what is alive, and brings shapes and dtypes together with views and
+casts, so that *any* list of instructions is a legal kernel, and stays one when some are taken away: examples shrink to a
+few lines.
 
 What a program is made to hold: scopes that nest; views (slices, transposes, reshapes, broadcasts) of handles of outer
-scopes; copies, also between overlapping views; loads with and without ``out=``, from regions, pointers and ragged edges;
-reads and writes of one HBM tensor; dot with and without ``acc=``; composites; reductions; ``empty`` buffers written in
+scopes; copies, also between overlapping views; loads with and without ``out=``, from regions, pointers and ragged
+edges; reads and writes of one HBM tensor; dot with and without ``acc=``; composites; reductions; ``empty`` buffers written in
 parts; narrow dtypes and sizes that are no multiple of the alignment; and messages between ranks. Addresses stay below a
 few KB and are reused all the time. Every value ends in an HBM region of its own, so that each of them matters, and all
 values are finite.
@@ -288,7 +289,7 @@ class _Interpreter:
         return self.show(_Value(handle, base, _cells(handle)))
 
     def show(self, value: _Value) -> _Value:
-        """Make a value, brought to two dimensions, an operand of later instructions, as long as its allocation lives."""
+        """Make a value, brought to two dimensions, an operand of later instructions while its allocation lives."""
         value = _matrix(value)
         for frame in self.frames:
             if value.base in frame.bases:
@@ -424,18 +425,17 @@ class _Interpreter:
     def do_unary(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a)
         handle, bound = self.read(value), value.base.bound
-        functions = [
-            tl.tanh,
-            tl.sigmoid,
-            tl.sin,
-            tl.cos,
-            lambda h: tl.exp(-tl.abs(h)),
-            lambda h: tl.softmax(h, axis=c % 2),
-        ]
-        if b % 9 < len(functions):
-            self.add(functions[b % 9](handle), 1.0)
-        else:
-            self.add([abs(handle), -handle, tl.floor(handle * 0.5)][b % 3], bound + 1)
+        match b % 9:
+            case 0:
+                self.add(abs(handle), bound)
+            case 1:
+                self.add(-handle, bound)
+            case 2:
+                self.add(tl.floor(handle), bound + 1)
+            case 3:
+                self.add(tl.exp(-bound + handle), 1.0)
+            case other:
+                self.add((tl.tanh, tl.sigmoid, tl.sin, tl.cos, tl.softmax)[other - 4](handle), 1.0)
 
     def do_binary(self, a: int, b: int, c: int, d: int) -> None:
         x, y = self.operand(a), self.operand(b)
@@ -472,7 +472,16 @@ class _Interpreter:
         x, y = _broadcastable(self.operand(a, (tl.int32,)), self.operand(b, (tl.int32,)))
         x, y = self.cast(x, tl.int32), self.cast(y, tl.int32)
         left, right = self.read(x) & 255, self.read(y)
-        self.add([left ^ (right & 15), left | 3, left << 2, left % 7][c % 4], 1024.0)
+        match c % 4:
+            case 0:
+                left = left ^ (right & 15)
+            case 1:
+                left = left | 3
+            case 2:
+                left = left << 2
+            case 3:
+                left = left % 7
+        self.add(left, 1024.0)
 
     def do_reduce(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a)
@@ -688,7 +697,8 @@ class _Interpreter:
         return handle, _Base(handle, np.ones(handle.layout.size, dtype=bool), 1.0, unread=False), _cells(handle)
 
     def do_tangle(self, a: int, b: int, c: int, d: int) -> None:
-        """Up to three messages each way, each rank sending and receiving them in an order of its own: it may deadlock."""
+        """Up to three messages each way, each rank in an order of its own, perhaps passing on what it got: they may
+        deadlock."""
         value = self.operand(b)
         counts = {self.onward: a % 4, self.backward: c % 4}
         todo = [("send", way) for way, count in counts.items() for _ in range(count)]
@@ -699,7 +709,7 @@ class _Interpreter:
         got: list[ks.TensorHandle] = []
         for kind, way in todo:
             if kind == "send":
-                tl.send(way, self.read(value))
+                tl.send(way, got[-1] if got and rng.random() < 0.5 else self.read(value))
             elif rng.random() < 0.5:
                 got.append(tl.recv(way, value.shape, value.dtype))
             else:

@@ -1,5 +1,6 @@
 """The edges of random kernels beside the rule that defines them, applied element by element and byte by byte."""
 
+import itertools
 from collections import defaultdict
 from typing import Any
 
@@ -13,7 +14,7 @@ from kernscope.ir.graph import Access
 from kernscope.ir.tables import AccessKind, Mode, Reason
 
 Pairs = dict[tuple[int, int], Reason]
-NODES = ("recv", "recv_async")
+RECEIVES = ("recv", "recv_async")
 
 any_program = st.one_of(
     kernelgen.programs(),
@@ -76,7 +77,7 @@ def edges_of_channels(graph: ks.Graph) -> Pairs:
     for node in graph:
         if node.op == "send":
             sent[node.channel].append(node.id)
-        elif node.op in NODES:
+        elif node.op in RECEIVES:
             received[node.channel].append(node.id)
     found: Pairs = {}
     for channel in set(sent) | set(received):
@@ -86,7 +87,7 @@ def edges_of_channels(graph: ks.Graph) -> Pairs:
         for source, target in zip(receives, sends[graph.target.slots :], strict=False):
             keep_first(found, source, target, Reason.CREDIT)
         for line in (sends, receives):
-            for source, target in zip(line, line[1:], strict=False):
+            for source, target in itertools.pairwise(line):
                 keep_first(found, source, target, Reason.FIFO)
     return found
 

@@ -20,7 +20,7 @@ def reported(graph: ks.Graph, code: str) -> set[int]:
 @given(FAULTY)
 @kernelgen.examples(80)
 def test_the_linter_reports_what_the_poisoned_run_catches(program: kernelgen.Program) -> None:
-    """KS201, KS202 and KS204 name exactly the nodes that read stale bytes, write stale bytes and read unwritten ones."""
+    """KS201, KS202 and KS204 name exactly the nodes that read stale, write stale and read unwritten bytes."""
     graph = program.trace()
     run = execute(graph, program.inputs(), poison=True)
     assert run.tracked
@@ -32,7 +32,7 @@ def test_the_linter_reports_what_the_poisoned_run_catches(program: kernelgen.Pro
 @given(kernelgen.programs())
 @kernelgen.examples(40)
 def test_kernels_without_faults_have_no_lifetime_findings(program: kernelgen.Program) -> None:
-    """No false alarm: views, copies and scopes used as they should be give no KS2 finding, and poison changes nothing."""
+    """No false alarm: views, copies and scopes used as they should be give no KS2 finding; poison changes nothing."""
     graph = program.trace()
     assert list(ks.lint(graph, select=["KS2"])) == []
     plain = execute(graph, program.inputs()).outputs
@@ -45,8 +45,8 @@ def test_kernels_without_faults_have_no_lifetime_findings(program: kernelgen.Pro
 @given(ANY)
 @kernelgen.examples(60)
 def test_the_peak_is_the_high_water_mark(program: kernelgen.Program) -> None:
-    """Liveness's peak of each rank is the byte array's high-water mark, and the highest rounded end of an allocation; no
-    bound on the peak lies above it, and the cursor ends where it began."""
+    """Liveness's peak of each rank is the byte array's high-water mark, and the highest rounded end of an allocation; the
+    bound on the peak does not lie above it, nor live bytes above held ones."""
     graph = program.trace()
     live = ks.liveness(graph)
     assert live.peak_bytes_by_rank == execute(graph, program.inputs()).high_water_bytes

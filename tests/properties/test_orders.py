@@ -43,7 +43,7 @@ def random_order(graph: ks.Graph, seed: int) -> list[int]:
 
 
 def bits(
-    program: kernelgen.Program, graph: ks.Graph, order: object = "program", poison: bool = False
+    program: kernelgen.Program, graph: ks.Graph, order: str | ks.Schedule | list[int] = "program", poison: bool = False
 ) -> dict[str, bytes]:
     """The outputs of a run, as bytes."""
     outputs = ks.run(graph, program.inputs(), order=order, poison=poison)
