@@ -34,15 +34,17 @@ from .tracer.kernel import Kernel, Launch, hbm, kernel, launch
 
 if TYPE_CHECKING:  # loaded on first use, see __getattr__
     from .backends.networkx_view import to_networkx
-    from .pictures import Drawing, draw, report
+    from .pictures import Drawing, Timeline, draw, report, timeline
 
 __version__ = metadata.version("kernscope")
 
 #: What needs a drawing library or networkx is loaded on first use (PEP 562), so that `import kernscope` stays quick.
 _LAZY = {
     "Drawing": ".pictures",
+    "Timeline": ".pictures",
     "draw": ".pictures",
     "report": ".pictures",
+    "timeline": ".pictures",
     "to_networkx": ".backends.networkx_view",
 }
 
@@ -67,6 +69,7 @@ __all__ = [
     "Schedule",
     "Target",
     "TensorHandle",
+    "Timeline",
     "check",
     "compare",
     "draw",
@@ -84,6 +87,7 @@ __all__ = [
     "run",
     "schedule",
     "schedule_dag",
+    "timeline",
     "tl",
     "to_networkx",
     "trace",

@@ -17,6 +17,7 @@ from .backends.execute import execute
 from .backends.execute_inputs import random_inputs
 from .backends.report_data import NumbersRow, PolicyResult, ReportData
 from .backends.report_page import write_report
+from .backends.timeline import Timeline, timeline
 from .ir.errors import KernscopeError
 from .ir.graph import Graph
 from .linter import lint_graph
@@ -25,7 +26,7 @@ from .scheduler.machine import Machine
 from .scheduler.schedule import machine_of
 from .tracer.kernel import Launch
 
-__all__ = ["Drawing", "draw", "gather", "report"]
+__all__ = ["Drawing", "Timeline", "draw", "gather", "report", "timeline"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

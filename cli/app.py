@@ -18,6 +18,7 @@ from .lint import lint
 from .pictures import draw, report
 from .run import run
 from .schedule import schedule
+from .timeline import timeline
 from .trace import trace
 
 __all__ = ["main"]
@@ -50,7 +51,7 @@ def app(context: click.Context, debug: bool) -> None:
         context.color = True
 
 
-for _command in (trace, lint, schedule, run, draw, report, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, explain, machine):
     app.add_command(_command)
 
 

@@ -1,0 +1,48 @@
+"""``kernscope timeline``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .. import api, pictures
+from ..backends.output import check_folder, choose_format
+from ..backends.timeline import FORMATS
+from ..scheduler.policies import POLICIES
+from .options import make_job, target_options
+
+__all__ = ["timeline"]
+
+
+@click.command()
+@target_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    help="Where to write: .perfetto-trace for ui.perfetto.dev, .json (Chrome trace events), .svg or .png.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    type=click.Choice(POLICIES),
+    multiple=True,
+    help="The policy to show; several, one under the other. Repeatable. Default: list.",
+)
+def timeline(output: str, policies: Sequence[str], **options: Any) -> None:
+    """Write the timeline of TARGET's schedule: engines as tracks, edges as arrows, scratch and messages as counters.
+
+    Exit status 1: a deadlock under a policy asked for.
+    """
+    choose_format(output, None, FORMATS)
+    check_folder(output)
+    job = make_job(**options)
+    ladder = api.compare(job.graph(), list(dict.fromkeys(policies)) or ["list"], job.machine)
+    deadlocks = [row.deadlock for row in ladder if row.deadlock is not None]
+    if len(deadlocks) < len(ladder):
+        click.echo(str(pictures.timeline(ladder, output)))
+    if deadlocks:
+        raise deadlocks[0]
