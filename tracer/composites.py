@@ -13,7 +13,7 @@ from ..ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, did_
 from ..ir.layout import Layout, check_shape, transpose
 from ..ir.ops import OPERATIONS, Family, Scalar
 from .handles import Ref, TensorHandle
-from .recorder import Read, Recorder, Static
+from .recorder import Read, Recorder, Static, plain_scalar
 from .transfers import region_of
 
 __all__ = ["gemm", "ref"]
@@ -80,6 +80,8 @@ def gemm(
     wide = operand_dtype.accumulator
     if result_dtype.is_float != wide.is_float:
         raise DTypeError(f"composite of {operand_dtype} into {result_dtype}", help=f"out_dtype can be {wide}")
+    # Asked of the product as a whole, so that nothing is recorded of one that cannot be.
+    OPERATIONS["dot"].rule((left.layout, right.layout), out_dtype=wide)
     steps = _steps(epilogue, wide, result_dtype)
     result = recorder.allocate(Layout.dense((m, n), result_dtype))
     accumulator = recorder.allocate(Layout.dense((tm, tn), wide))
@@ -154,11 +156,15 @@ _Step = tuple[str, tuple[Scalar, ...]]
 def _steps(epilogue: Any, wide: DType, result: DType) -> list[_Step]:
     """The epilogue's operations; a copy, or a cast, is added where the last one does not give the result's dtype."""
     steps: list[_Step] = []
+    if isinstance(epilogue, str):
+        raise ArgumentError(f"composite: epilogue {epilogue!r}", help=f"it is a list of steps: [{epilogue!r}]")
     for entry in epilogue or ():
-        name, *scalars = (entry,) if isinstance(entry, str) else tuple(entry)
+        name, *given_scalars = entry if isinstance(entry, tuple | list) and entry else (entry,)
+        scalars = [plain_scalar(value) for value in given_scalars]
         wanted = {0: (Family.UNARY,), 1: (Family.BINARY,)}.get(len(scalars), ())
         known = [o.name for o in OPERATIONS.values() if o.family in (Family.UNARY, Family.BINARY)]
-        if name not in known or OPERATIONS[name].family not in wanted:
+        numbers = all(isinstance(value, bool | int | float) for value in scalars)
+        if name not in known or OPERATIONS[name].family not in wanted or not numbers:
             raise ArgumentError(
                 f"composite: epilogue step {entry!r}",
                 help=did_you_mean(str(name), known, what='steps are "exp" or ("mul", 0.125)')

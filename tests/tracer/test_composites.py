@@ -1,0 +1,192 @@
+"""The composite GEMM: what it allocates, what it logs, tile by tile."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernscope as ks
+from kernscope import tl
+
+
+def gemm(
+    m: int, n: int, k: int, *, dtype: str = "f16", handles: str = "", after: Any = None, **options: Any
+) -> ks.Graph:
+    """Trace one composite over (M, K) x (K, N); the operands named in `handles` are loaded first."""
+
+    def kernel(a: Any, b: Any) -> None:
+        left = tl.load(a) if "a" in handles else tl.ref(a)
+        right = tl.load(b) if "b" in handles else tl.ref(b)
+        result = tl.composite("gemm", left, right, **options)
+        assert (result.shape, result.dtype) == ((m, n), ks.ir.dtypes.of(options.get("out_dtype", "f32")))
+        if after is not None:
+            after(result)
+
+    shape_b = (n, k) if options.get("trans_b") else (k, n)
+    return ks.trace(kernel, ks.hbm((m, k), dtype), ks.hbm(shape_b, dtype))
+
+
+def tiles(size: int, tile: int) -> int:
+    return -(-size // tile)
+
+
+@pytest.mark.parametrize("shape", [(256, 256, 256), (128, 128, 128), (200, 130, 300), (8, 128, 2048), (1, 1, 1)])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_each_step_loads_its_tiles_and_multiplies_them(shape: tuple[int, int, int], trans_b: bool) -> None:
+    """Per step a load per `ref` operand and a dot; per tile of the result one copy: exact counts, ragged tiles
+    included."""
+    m, n, k = shape
+    graph = gemm(m, n, k, trans_b=trans_b)
+    steps = tiles(m, 128) * tiles(n, 128) * tiles(k, 128)
+    finishes = tiles(m, 128) * tiles(n, 128)
+    assert graph.count("memory/dma_read") == 2 * steps
+    assert graph.count("gemm/dot") == steps
+    assert graph.count("math/copy") == finishes
+    assert len(graph) == 3 * steps + finishes
+
+
+def test_the_log_goes_m_n_k_and_finishes_each_tile() -> None:
+    """Tile (0, 0) over all of k, its epilogue, then tile (0, 1)."""
+    graph = gemm(128, 256, 256)
+    step, finish = ["memory/dma_read", "memory/dma_read", "gemm/dot"], ["math/copy"]
+    assert graph.op_log() == (step * 2 + finish) * 2
+
+
+def test_work_counts_ragged_tiles_as_they_are() -> None:
+    """The last tiles are smaller: all dots together are exactly M x N x K."""
+    graph = gemm(200, 130, 300)
+    dots = [node.work for node in graph if node.op == "dot"]
+    assert sum(m * n * k for m, n, k in dots) == 200 * 130 * 300
+    assert dots[-1] == (72, 2, 44)
+    assert sum(node.work[0] for node in graph if node.op == "copy_to") == 200 * 130
+    assert {node.work[0] for node in graph if node.op == "load"} >= {128 * 128 * 2, 72 * 44 * 2, 44 * 2 * 2}
+
+
+@pytest.mark.parametrize(
+    ("handles", "buffers"), [("", 4), ("a", 2), ("b", 2), ("ab", 0)], ids=["both streamed", "b", "a", "none"]
+)
+def test_it_allocates_the_result_an_accumulator_and_two_buffers_a_ref(handles: str, buffers: int) -> None:
+    """All of them at once, held until the enclosing scope exits; a handle is read in place."""
+    graph = gemm(256, 256, 256, handles=handles)
+    made = [graph.storage(row) for row in range(2 + len(handles), len(graph.storages))]
+    assert [(s.layout.shape, s.layout.dtype.short) for s in made] == [
+        ((256, 256), "f32"),
+        ((128, 128), "f32"),
+        *[((128, 128), "f16")] * buffers,
+    ]
+    assert {s.freed for s in made} == {-1}
+    assert graph.count("memory/dma_read") == len(handles) + 8 * (2 - len(handles))
+
+
+def test_buffers_are_no_larger_than_the_operands() -> None:
+    """8 query rows take an accumulator of 8 rows."""
+    graph = gemm(8, 64, 32)
+    shapes = [graph.storage(row).layout.shape for row in range(2, len(graph.storages))]
+    assert shapes == [(8, 64), (8, 64), (8, 32), (8, 32), (32, 64), (32, 64)]
+
+
+def test_buffers_alternate() -> None:
+    """Step by step the other one: the load of a step need not wait for the dot of the one before."""
+    graph = gemm(128, 128, 512)
+    loads = [node.writes[0].storage.row for node in graph if node.op == "load"]
+    assert loads == [4, 6, 5, 7, 4, 6, 5, 7]
+    dots = [[a.storage.row for a in node.reads] for node in graph if node.op == "dot"]
+    assert dots == [[4, 6], [5, 7, 3], [4, 6, 3], [5, 7, 3]]
+    first, second = (node.id for node in graph if node.op == "dot" and node.id < 6)
+    assert first not in {edge.source for node in graph for edge in node.edges_in if node.id in (second - 2, second - 1)}
+
+
+def test_it_is_one_command() -> None:
+    """All its nodes belong to the first; nodes outside belong to themselves."""
+    graph = gemm(128, 128, 256, handles="a", after=lambda result: tl.exp(result))
+    commands = [node.command for node in graph]
+    assert commands == [0, *[1] * (len(graph) - 2), len(graph) - 1]
+
+
+def test_tiles_can_be_chosen() -> None:
+    """(m, n, k), as a tuple or list, numpy's integers too."""
+    graph = gemm(64, 64, 64, tile=[np.int64(32), 16, 64])
+    assert graph.count("gemm/dot") == 2 * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ({}, ["math/copy"]),
+        ({"out_dtype": "f16"}, ["math/cast"]),
+        ({"epilogue": ["exp"]}, ["math/exp"]),
+        ({"epilogue": [("mul", 0.125), "exp"]}, ["math/mul", "math/exp"]),
+        ({"epilogue": [("mul", np.float32(0.125))], "out_dtype": tl.bfloat16}, ["math/mul", "math/cast"]),
+        ({"epilogue": []}, ["math/copy"]),
+        ({"epilogue": (("maximum", 0),)}, ["math/maximum"]),
+    ],
+)
+def test_the_epilogue_finishes_each_tile(options: dict[str, Any], steps: list[str]) -> None:
+    """Its elementwise steps in order, a cast where the result's dtype asks for one, at least a copy; the last step
+    writes the tile of the result."""
+    graph = gemm(256, 128, 128, **options)
+    math = [entry for entry in graph.op_log() if entry.startswith("math/")]
+    assert math == steps * 2
+    last = [node for node in graph if node.op == steps[-1].replace("math/", "").replace("copy", "copy_to")]
+    assert {node.writes[0].storage.row for node in last[len(last) // 2 :]} == {2}
+
+
+def test_integers_accumulate_in_i32() -> None:
+    """The accumulator and the default of the result."""
+    graph = gemm(16, 16, 16, dtype="i8", out_dtype="i32")
+    assert graph.storage(3).layout.dtype is tl.int32
+
+
+def test_a_pending_handle_is_read_in_place() -> None:
+    """The dot waits for the load; no copy is made."""
+    graph = gemm(64, 64, 64, handles="ab")
+    assert [(e.source, e.reason.label) for e in graph[2].edges_in] == [(0, "data"), (1, "data")]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda a, b: tl.composite("gem", a, b), ks.ArgumentError, "composite 'gem'"),
+        (lambda a, b: tl.composite("gemm", a, b, tile=(64, 64)), ks.ShapeError, "tile (64, 64)"),
+        (lambda a, b: tl.composite("gemm", a, b, tile=(64, 0, 64)), ks.ShapeError, "tile (64, 0, 64)"),
+        (lambda a, b: tl.composite("gemm", a, b, trans_b=True), ks.ShapeError, "inner sizes 32 and 16 differ"),
+        (lambda a, b: tl.composite("gemm", a, b, out_dtype="i32"), ks.DTypeError, "f16 into i32"),
+        (lambda a, b: tl.composite("gemm", a, tl.zeros((32, 16), "f32")), ks.DTypeError, "f16 and f32"),
+        (lambda a, b: tl.composite("gemm", a, tl.zeros((32,), "f16")), ks.ShapeError, "(32,)"),
+        (lambda a, b: tl.composite("gemm", a, 1.0), ks.ArgumentError, "operand b is 1.0"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue=["expp"]), ks.ArgumentError, "'expp'"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue=["mul"]), ks.ArgumentError, "'mul'"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue=[("exp", 1.0)]), ks.ArgumentError, "('exp', 1.0)"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue=[("lt", 1.0)]), ks.DTypeError, "gives bool"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue="exp"), ks.ArgumentError, "epilogue"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue=[3]), ks.ArgumentError, "epilogue step 3"),
+        (lambda a, b: tl.composite("gemm", a, b, epilogue=[("mul", None)]), ks.ArgumentError, "None"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    call: Callable[[Any, Any], Any], error: type[ks.KernscopeError], words: str
+) -> None:
+    """At the line, with what was given, and nothing of the composite is recorded."""
+    log: list[Any] = []
+
+    def kernel(a: Any, b: Any) -> None:
+        left, right = tl.ref(a), tl.ref(b)
+        tl.load(a)
+        with pytest.raises(error) as caught:
+            call(left, right)
+        log.append(caught.value)
+
+    graph = ks.trace(kernel, ks.hbm((8, 32), "f16"), ks.hbm((32, 16), "f16"))
+    assert words in log[0].message
+    assert log[0].help
+    assert log[0].places[0][1].file == __file__
+    assert graph.count("memory/dma_read") == 1
+    assert set(graph.op_log()) <= {"memory/dma_read", "math/fill"}
+
+
+def test_a_handle_given_as_a_whole_tensor_is_told_to_use_ref() -> None:
+    """An HBM tensor itself is no operand."""
+    with pytest.raises(ks.ArgumentError) as caught:
+        ks.trace(lambda a: tl.composite("gemm", a, a), ks.hbm((8, 8), "f16"))
+    assert "tl.ref" in caught.value.help
