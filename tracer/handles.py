@@ -300,7 +300,7 @@ class TensorHandle:
         recorder = self._recorder
         operation = _OPERATION_OF.get(ufunc.__name__) if method == "__call__" and not keywords else None
         if operation and isinstance(inputs[0], np.generic | np.ndarray) and inputs[0].ndim == 0 and inputs[1] is self:
-            return recorder.compute(operation, (inputs[0][()], self))
+            return recorder.compute(operation, (inputs[0].item(), self))
         name = getattr(ufunc, "__name__", str(ufunc))
         raise self._recorder.located(
             TracedValueError(
