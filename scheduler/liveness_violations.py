@@ -89,15 +89,16 @@ def _stale_accesses(graph: GraphColumns) -> Iterator[Violation]:
         np.column_stack((accesses.node[rows], accesses.storage[rows], accesses.mode[rows])).astype(np.int64), axis=0
     )
     reused = _next_owner(graph, np.unique(faults[:, 1]))
+    rank, exit_node, born = storages.rank.tolist(), storages.freed.tolist(), storages.born.tolist()
     for node, allocation, mode in faults.tolist():
         owner = reused.get(allocation)
         yield Violation(
             kind=ViolationKind.USE_AFTER_SCOPE if mode == Mode.READ else ViolationKind.WRITE_AFTER_SCOPE,
             node=node,
             allocation=allocation,
-            rank=int(storages.rank[allocation]),
-            scope_exit=int(storages.freed[allocation]),
-            reused_by=owner if owner is not None and int(storages.born[owner]) < node else None,
+            rank=rank[allocation],
+            scope_exit=exit_node[allocation],
+            reused_by=owner if owner is not None and born[owner] < node else None,
         )
 
 
@@ -110,13 +111,11 @@ def _next_owner(graph: GraphColumns, allocations: IntArray) -> dict[int, int]:
     """
     storages = graph.storages
     ends = (storages.address + held_bytes(graph)).tolist()
-    rank, born = storages.rank.tolist(), storages.born.tolist()
-    # The first row made after the exit: births never decrease within a rank, and ranks follow one another.
+    rank, address = storages.rank.tolist(), storages.address.tolist()
+    # The first row made after the exit: births never decrease, as ranks follow one another (and HBM comes before all).
     queries: dict[int, list[int]] = {}
-    for allocation in allocations.tolist():
-        first, last = np.searchsorted(storages.rank, [rank[allocation], rank[allocation] + 1])
-        exit_node = int(storages.freed[allocation])
-        row = int(first) + int(np.searchsorted(storages.born[first:last], exit_node, side="right"))
+    after = np.searchsorted(storages.born, storages.freed[allocations], side="right")
+    for allocation, row in zip(allocations.tolist(), after.tolist(), strict=True):
         queries.setdefault(row, []).append(allocation)
     found: dict[int, int] = {}
     stack_rows: list[int] = []  # candidates: from the bottom to the top, rows fall and so do ends
@@ -131,11 +130,9 @@ def _next_owner(graph: GraphColumns, allocations: IntArray) -> dict[int, int]:
         stack_rows.append(row)
         stack_ends.append(-ends[row])
         for allocation in queries.get(row, ()):
-            beyond = bisect_left(stack_ends, -int(storages.address[allocation]))
+            beyond = bisect_left(stack_ends, -address[allocation])
             if beyond and rank[stack_rows[beyond - 1]] == rank[allocation]:
-                owner = stack_rows[beyond - 1]
-                assert born[owner] > storages.freed[allocation]
-                found[allocation] = owner
+                found[allocation] = stack_rows[beyond - 1]
     return found
 
 
@@ -246,16 +243,16 @@ def _elements_shown(layout: Layout) -> int:
 def _overflows(graph: GraphColumns) -> Iterator[Violation]:
     storages = graph.storages
     ends = storages.address + held_bytes(graph)
-    bounds = rank_bounds(graph)
-    for row in np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ends > graph.target.scratch_bytes)).tolist():
-        rank = int(storages.rank[row])
-        first, stop = int(bounds[rank]), int(bounds[rank + 1])
-        born = int(storages.born[row])
+    bounds = rank_bounds(graph).tolist()
+    rows = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ends > graph.target.scratch_bytes))
+    columns = (column[rows].tolist() for column in (storages.rank, storages.born, ends))
+    for row, rank, born, end in zip(rows.tolist(), *columns, strict=True):
+        first, stop = bounds[rank], bounds[rank + 1]
         yield Violation(
             kind=ViolationKind.OVERFLOW,
             # An `empty` at a kernel's very end has no node after it: the last one before it stands for the place.
             node=None if first == stop else min(born, stop - 1),
             allocation=row,
             rank=rank,
-            end_bytes=int(ends[row]),
+            end_bytes=end,
         )

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import networkx as nx
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def test_the_random_kernels_hold_races_and_ordered_accesses() -> None:
     for seed in range(40):
         graph = ks.trace(random_kernel(seed, 3), X, ranks=3)
         races = {node for race in find_races(graph) for node in race.nodes}
-        without = attrs_without_channels(graph)
+        without = without_channels(graph)
         loose = {node for race in find_races(without) for node in race.nodes}
         raced += len(races)
         ordered += len(loose - races)
@@ -115,36 +116,12 @@ def test_the_random_kernels_hold_races_and_ordered_accesses() -> None:
     assert ordered > 10
 
 
-def attrs_without_channels(graph: ks.Graph) -> ks.Graph:
+def without_channels(graph: ks.Graph) -> ks.Graph:
     """The same accesses with nothing between the ranks."""
     kept = {name: column[:0] for name, column in graph.channels.columns().items()}
     channels = type(graph.channels).make(**kept)
     columns = {**graph.nodes.columns(), "channel": np.full(len(graph), -1)}
-    return ks.Graph(
-        **{
-            **{name: getattr(graph, name) for name in FIELDS},
-            "channels": channels,
-            "nodes": type(graph.nodes).make(**columns),
-        }
-    )
-
-
-FIELDS = (
-    *(
-        "kernel",
-        "machine",
-        "ranks",
-        "target",
-        "nodes",
-        "accesses",
-        "storages",
-        "scopes",
-        "channels",
-        "frames",
-        "stacks",
-    ),
-    *("layouts", "names", "attributes"),
-)
+    return attrs.evolve(graph, channels=channels, nodes=type(graph.nodes).make(**columns))
 
 
 # --- where it must and must not act -----------------------------------------------------------------------------------
