@@ -18,12 +18,13 @@ from ..ir.errors import (
     KernscopeError,
     ShapeError,
     TracedValueError,
+    UnknownNameError,
     did_you_mean,
     shown,
 )
 from ..ir.layout import Layout, Shape
 from ..ir.ops import OPERATIONS
-from .refusals import NotInScratch, refuse_attribute
+from .refusals import NotInScratch, check_attribute
 from .scratch import Scope
 
 __all__ = ["HbmRegion", "HbmTensor", "Pointer", "Records", "RecvFuture", "Ref", "TensorHandle"]
@@ -310,16 +311,11 @@ class TensorHandle:
         )
 
     def __getattr__(self, name: str) -> Any:
-        tl_has = name in OPERATIONS or name in _VIEWS
-        raise self._recorder.located(
-            refuse_attribute(
-                repr(self),
-                name,
-                f"write tl.{name}(h, ...)"
-                if tl_has
-                else did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has"),
-            )
-        )
+        check_attribute(self, name)
+        help = did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has")
+        if name in OPERATIONS or name in _VIEWS:
+            help = f"write tl.{name}(h, ...)"
+        raise self._recorder.located(UnknownNameError(f"{self!r} has no attribute {name!r}", help=help))
 
 
 _VIEWS = ("reshape", "trans", "expand_dims", "broadcast_to")

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from ..ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
 
-__all__ = ["NotInScratch", "first_step", "refuse_attribute"]
+__all__ = ["NotInScratch", "check_attribute", "first_step"]
 
 
 def first_step(value: object) -> str:
@@ -18,12 +18,11 @@ def first_step(value: object) -> str:
     return "bring data into scratch first: h = tl.load(...); arrays are passed to the kernel as arguments"
 
 
-def refuse_attribute(what: str, name: str, help: str) -> KernscopeError:
-    """The error for an attribute that does not exist. Python's own protocols look up dunder names and expect a plain
-    ``AttributeError``, which this raises at once."""
-    if name.startswith("__"):
+def check_attribute(holder: object, name: str) -> None:
+    """Raise a plain ``AttributeError`` for what Python's own protocols ask for, and for a field that is not set yet
+    (while copying): no message can be made of such an object."""
+    if name.startswith("_") or any(name in getattr(kind, "__slots__", ()) for kind in type(holder).__mro__):
         raise AttributeError(name)
-    return UnknownNameError(f"{what} has no attribute {name!r}", help=help)
 
 
 class NotInScratch:
@@ -75,5 +74,9 @@ class NotInScratch:
             )
         )
 
+    def __contains__(self, item: object) -> bool:
+        return bool(self.__iter__())  # refused there; Python itself would hide the reason
+
     def __getattr__(self, name: str) -> Any:
-        raise self._refuse(refuse_attribute(repr(self), name, self._first))
+        check_attribute(self, name)
+        raise self._refuse(UnknownNameError(f"{self!r} has no attribute {name!r}", help=self._first))

@@ -1,0 +1,345 @@
+"""Kernels, launches, and the arguments that become HBM tensors."""
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((8, 8), "f32"), tile=4)
+@ks.launch("large", x=ks.hbm((64, 8), "f32"), ranks=2)
+@ks.kernel
+def rows(x: Any, *, tile: int = 8) -> None:
+    """Load row blocks."""
+    for i in range(x.shape[0] // tile):
+        tl.load(x[i * tile : (i + 1) * tile])
+
+
+def test_a_kernel_keeps_what_its_function_says_of_itself() -> None:
+    """Name, docstring and signature."""
+    assert (rows.name, rows.__name__, rows.__doc__) == ("rows", "rows", "Load row blocks.")
+    assert list(rows.signature.parameters) == ["x", "tile"]
+
+
+def test_the_launch_written_first_is_the_default() -> None:
+    """Launches are listed as they are written."""
+    assert list(rows.launches) == ["small", "large"]
+    assert rows.launch() is rows.launch(None) is rows.launch("small")
+    assert rows.launch("large").ranks == 2
+
+
+def test_a_launch_traces_with_its_arguments() -> None:
+    """Keywords override single ones, and `ranks=` the number of ranks."""
+    assert ks.trace(rows.launch("small")).count("memory/dma_read") == 2
+    assert ks.trace(rows.launch("small"), tile=2).count("memory/dma_read") == 4
+    assert ks.trace(rows.launch("large")).count("memory/dma_read") == 16
+    assert ks.trace(rows.launch("large"), ranks=1).count("memory/dma_read") == 8
+
+
+def test_decorators_go_in_either_order_and_the_inner_one_can_be_left_out() -> None:
+    """`@launch` makes a kernel of a plain function; `@kernel` leaves a kernel as it is."""
+
+    @ks.kernel
+    @ks.launch("one", x=ks.hbm((4,), "f32"))
+    def above(x: Any) -> None:
+        tl.load(x)
+
+    @ks.launch("one", x=ks.hbm((4,), "f32"))
+    def without(x: Any) -> None:
+        tl.load(x)
+
+    for made in (above, without):
+        assert isinstance(made, ks.Kernel)
+        assert len(ks.trace(made.launch())) == 1
+
+
+def test_a_launch_may_set_a_parameter_called_name() -> None:
+    """The launch's own name is positional only."""
+
+    @ks.launch("one", x=ks.hbm((4,), "f32"), name="left")
+    @ks.kernel
+    def named(x: Any, name: str) -> None:
+        with tl.scratch_scope(name):
+            tl.load(x)
+
+    assert named.launch().arguments["name"] == "left"
+    assert "left" in str(ks.trace(named.launch()))
+
+
+@pytest.mark.parametrize("name", ["ranks", "machine", "reference", "tolerance"])
+def test_reserved_names_are_refused_as_parameters(name: str) -> None:
+    """They belong to tracing and launching."""
+    scope: dict[str, Any] = {}
+    exec(f"def reserved(x, {name}=1): pass", scope)
+    with pytest.raises(ks.ArgumentError, match=f"parameter '{name}'") as caught:
+        ks.kernel(scope["reserved"])
+    assert "ranks, machine" in caught.value.help
+
+
+def test_an_unknown_launch_names_the_nearest() -> None:
+    """Case 20: misspelt names are refused, with what was meant."""
+    with pytest.raises(ks.LaunchError, match="no launch 'smal'") as caught:
+        rows.launch("smal")
+    assert "'small'" in caught.value.help
+    assert isinstance(caught.value, LookupError)
+    with pytest.raises(ks.LaunchError, match="has no launch") as caught:
+        ks.kernel(lambda x: None).launch()
+    assert "@ks.launch" in caught.value.help
+
+
+def test_launches_are_checked_where_they_are_written() -> None:
+    """Two of one name, arguments that the kernel does not take, missing ones, ranks that are none, no name."""
+    with pytest.raises(ks.LaunchError, match="two launches named 'small'"):
+        ks.launch("small", x=ks.hbm((8, 8), "f32"))(rows)
+    with pytest.raises(ks.ArgumentError, match="no parameter 'tiel'") as caught:
+        ks.launch("other", x=ks.hbm((8, 8), "f32"), tiel=4)(rows)
+    assert "'tile'" in caught.value.help
+    with pytest.raises(ks.ArgumentError, match="'x'"):
+        ks.launch("other", tile=4)(rows)
+    for ranks in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ks.LaunchError, match="ranks="):
+            ks.launch("other", ranks=ranks, x=ks.hbm((8, 8), "f32"))
+    for name in ("", 3):
+        with pytest.raises(ks.LaunchError, match="launch name"):
+            ks.launch(name, x=ks.hbm((8, 8), "f32"))  # type: ignore[arg-type]  # the mistake tried here
+    assert list(rows.launches) == ["small", "large"]
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    """Case 20: unknown keywords with the nearest name, missing and superfluous ones with the signature."""
+    x = ks.hbm((8, 8), "f32")
+    with pytest.raises(ks.ArgumentError, match="no parameter 'tiles'") as caught:
+        ks.trace(rows, x, tiles=4)
+    assert "'tile'" in caught.value.help
+    with pytest.raises(ks.ArgumentError, match="missing a required argument: 'x'") as caught:
+        ks.trace(rows)
+    assert "rows(x" in caught.value.help
+    with pytest.raises(ks.ArgumentError, match="too many positional"):
+        ks.trace(rows, x, x)
+
+
+@pytest.mark.parametrize("options", [{"ranks": 0}, {"ranks": -2}, {"ranks": 1.0}, {"ranks": True}])
+def test_ranks_are_a_positive_integer(options: dict[str, Any]) -> None:
+    """Case 20: a negative option is not ignored; numpy's integers are integers."""
+    with pytest.raises(ks.ArgumentError, match="ranks="):
+        ks.trace(rows, ks.hbm((8, 8), "f32"), **options)
+    assert ks.trace(rows, ks.hbm((8, 8), "f32"), ranks=np.int64(2)).ranks == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"on_overflow": "recrod"}, {"on_overflow": None}, {"max_nodes": 0}, {"max_nodes": -1}, {"max_nodes": 1.5}],
+)
+def test_unknown_options_are_refused(options: dict[str, Any]) -> None:
+    """Case 20: each with what it can be."""
+    with pytest.raises(ks.OptionError) as caught:
+        ks.trace(rows, ks.hbm((8, 8), "f32"), **options)
+    assert caught.value.help
+
+
+@pytest.mark.parametrize("thing", [3, "rows", None, ks.hbm((4,), "f32")])
+def test_what_is_no_kernel_is_refused(thing: Any) -> None:
+    """Only what can be called can be traced."""
+    with pytest.raises(ks.ArgumentError, match="cannot trace"):
+        ks.trace(thing)
+
+
+def test_functions_that_run_nothing_when_called_are_refused() -> None:
+    """A generator or coroutine would give an empty graph in silence."""
+
+    def yielding(x: Any) -> Any:
+        yield tl.load(x)
+
+    async def waiting(x: Any) -> None:
+        tl.load(x)
+
+    for function, word in ((yielding, "yield"), (waiting, "async def")):
+        with pytest.raises(ks.ArgumentError, match=word):
+            ks.trace(function, ks.hbm((4,), "f32"))
+
+
+def test_a_kernel_outside_a_trace_says_so_and_inside_one_is_a_function() -> None:
+    """A kernel calls another one directly: its nodes are part of the same trace."""
+    with pytest.raises(ks.NotTracingError):
+        rows(ks.hbm((8, 8), "f32"))
+
+    def outer(x: Any) -> None:
+        rows(x, tile=4)
+
+    assert ks.trace(outer, ks.hbm((8, 8), "f32")).count("memory/dma_read") == 2
+
+
+def test_arrays_and_descriptions_become_hbm_tensors() -> None:
+    """Named by their parameters, in argument order; everything else passes through unchanged."""
+    marker = object()
+    seen: dict[str, Any] = {}
+
+    def kernel(a: Any, b: Any, *more: Any, n: int, mask: Any = None, **rest: Any) -> None:
+        seen.update(a=a, b=b, more=more, n=n, mask=mask, rest=rest)
+        tl.load(a)
+
+    graph = ks.trace(
+        kernel,
+        np.zeros((4, 8), np.float16),
+        ks.hbm((2,), "bf16"),
+        np.zeros(3, np.int32),
+        marker,
+        n=np.int64(5),
+        w=ks.hbm(7, "u8"),
+        label="x",
+    )
+    assert list(graph.tensors) == ["a", "b", "more[0]", "w"]
+    assert [graph.storage(row).layout.shape for row in range(4)] == [(4, 8), (2,), (3,), (7,)]
+    assert isinstance(seen["a"], ks.HbmTensor)
+    assert (seen["a"].shape, seen["a"].ndim, seen["a"].dtype, len(seen["a"])) == ((4, 8), 2, tl.float16, 4)
+    assert seen["more"][1] is marker
+    assert type(seen["n"]) is np.int64
+    assert (seen["mask"], seen["rest"]["label"]) == (None, "x")
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int32", "int16", "int8", "uint8", "bool"],
+)
+def test_arrays_of_every_dtype_of_the_device(dtype: str) -> None:
+    """Also those of `ml_dtypes`, in any memory order."""
+    twin = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    graph = ks.trace(lambda x: tl.load(x), np.zeros((4, 8), twin).T)
+    assert graph[0].writes[0].layout.shape == (8, 4)
+    assert graph[0].dtype.numpy == twin
+
+
+@pytest.mark.parametrize(
+    ("array", "error", "words"),
+    [
+        (np.zeros((4, 8)), ks.DTypeError, "argument x: numpy dtype float64"),
+        (np.zeros(4, np.int64), ks.DTypeError, "int64"),
+        (np.zeros(4, np.complex64), ks.DTypeError, "complex64"),
+        (np.zeros(4, ">f4"), ks.DTypeError, ">f4"),
+        (np.zeros(4, object), ks.DTypeError, "object"),
+        (np.zeros((0, 4), np.float32), ks.ShapeError, "argument x: shape (0, 4)"),
+    ],
+)
+def test_arrays_that_the_device_cannot_hold_are_refused(array: Any, error: type[ks.KernscopeError], words: str) -> None:
+    """The argument is named; for f64 and i64 the help is the conversion to write."""
+    with pytest.raises(error) as caught:
+        ks.trace(lambda x: None, array)
+    assert words in str(caught.value)
+    if array.dtype in (np.float64, np.int64):
+        assert "astype" in caught.value.help
+
+
+def test_arrays_may_share_memory_while_they_are_only_read() -> None:
+    """One array for two parameters; a store to either is refused, since each is a tensor of its own."""
+    array = np.zeros((8, 8), np.float32)
+
+    def reads(x: Any, y: Any) -> None:
+        tl.load(x)
+        tl.load(y)
+
+    def stores(x: Any, y: Any) -> None:
+        tl.store(y, tl.load(x))
+
+    assert len(ks.trace(reads, array, array)) == 2
+    assert len(ks.trace(stores, array, array.copy())) == 2
+    for other in (array, array[:], array.reshape(64).reshape(8, 8), array.T):
+        with pytest.raises(ks.ArgumentError, match="x and y share memory") as caught:
+            ks.trace(stores, array, other)
+        assert "copy()" in caught.value.help
+
+
+def test_columns_of_one_array_share_nothing() -> None:
+    """Two halves whose extents overlap in memory, but not their elements."""
+    packed = np.zeros((8, 16), np.float32)
+    graph = ks.trace(lambda x, y: tl.store(y, tl.load(x)), packed[:, :8], packed[:, 8:])
+    assert len(graph) == 2
+
+
+def test_partials_are_kernels_too() -> None:
+    """What they hold are arguments like all others: an array among them becomes a tensor, a keyword can be overridden,
+    and the name is the function's."""
+    array = np.zeros((8, 8), np.float32)
+    for kernel, args in (
+        (functools.partial(rows, array, tile=4), ()),
+        (functools.partial(rows.function, tile=4), (array,)),
+        (functools.partial(functools.partial(rows, tile=2), x=array, tile=4), ()),
+    ):
+        graph = ks.trace(kernel, *args)
+        assert (graph.kernel, graph.count("memory/dma_read"), list(graph.tensors)) == ("rows", 2, ["x"])
+        assert ks.trace(kernel, *args, tile=8).count("memory/dma_read") == 1
+    assert ks.kernel(functools.partial(rows.function, tile=4)).name == "rows"
+
+
+def test_methods_lambdas_and_callable_objects_are_kernels() -> None:
+    """Anything that can be called."""
+
+    class Model:
+        scale = 2.0
+
+        def method(self, x: Any) -> None:
+            _ = tl.load(x) * self.scale
+
+        def __call__(self, x: Any) -> None:
+            self.method(x)
+
+    x = ks.hbm((4,), "f32")
+    assert ks.trace(Model().method, x).kernel == "method"
+    assert ks.trace(Model(), x).kernel == "Model"
+    assert ks.trace(lambda x: tl.load(x), x).kernel == "<lambda>"
+    assert ks.trace(Model().method, x).op_log() == ["memory/dma_read", "math/mul"]
+
+
+def test_python_control_flow_on_python_values_just_works() -> None:
+    """Case 16: branches on arguments, shapes and ranks, in nested scopes, are taken as Python takes them."""
+
+    def kernel(x: Any, *, mode: int) -> None:
+        with tl.scratch_scope(), tl.scratch_scope():
+            h = tl.load(x)
+            if mode == 3:
+                tl.exp(h)
+            elif mode == 4 and x.shape[0] > 4:
+                tl.abs(h)
+            if tl.program_id(0) == 1:
+                tl.sqrt(h)
+
+    def math(**options: Any) -> list[str]:
+        return [e for e in ks.trace(kernel, ks.hbm((8,), "f32"), **options).op_log() if e.startswith("math")]
+
+    assert math(mode=3) == ["math/exp"]
+    assert math(mode=4) == ["math/abs"]
+    assert math(mode=5) == []
+    assert math(mode=3, ranks=2) == ["math/exp", "math/exp", "math/sqrt"]
+
+
+def test_node_counts_are_exact() -> None:
+    """Case 17: a load is recorded once, and what the kernel makes is in the graph: nothing twice, nothing left out."""
+
+    def kernel(x: Any, o: Any) -> None:
+        a = tl.load(x)
+        b = tl.zeros((8,), "f32")
+        for i in range(3):
+            with tl.scratch_scope():
+                tl.copy_to(b, b + a * float(i))
+        tl.store(o, b)
+
+    graph = ks.trace(kernel, ks.hbm((8,), "f32"), ks.hbm((8,), "f32"))
+    assert len(graph) == 2 + 3 * (2 + 3) + 1
+    assert graph.summary() == {
+        "add": 3,
+        "copy_to": 3,
+        "mul": 3,
+        "scope_enter": 3,
+        "scope_exit": 3,
+        "fill": 1,
+        "load": 1,
+        "store": 1,
+    }
+    assert len(graph.storages) == 2 + 2 + 3 * 2
+    assert graph.op_log()[0] == "memory/dma_read"
+    assert graph.count("math/copy") == graph.count("scope_exit") == 3
+    assert graph.count("math/nothing") == 0
