@@ -114,7 +114,9 @@ class ProgramTracker(_Poisoner):
         self._owner = [np.full(len(scratch) // self._align, _NOBODY, dtype=np.int32) for scratch in memory.scratch]
         self._written = [np.zeros(len(scratch), dtype=np.bool_) for scratch in memory.scratch]
         storages = graph.storages
-        scratch = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
+        # What is made after a rank's last node is never used, and the next id is another rank's.
+        ranks = np.append(graph.nodes.rank, _NOBODY)
+        scratch = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ranks[storages.born] == storages.rank))
         self._born = _rows_by_key(scratch, storages.born, len(graph))
         freed = np.flatnonzero(storages.freed >= 0)
         self._freed = _rows_by_key(freed, storages.freed, len(graph))

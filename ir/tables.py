@@ -292,7 +292,7 @@ class EdgeTable(Table):
 
 @attrs.frozen
 class BoundsFault:
-    """A load or store that leaves its HBM tensor, recorded rather than raised: ``node`` did it, on ``storage``;
+    """A load or store that leaves its HBM tensor, recorded rather than raised: ``node`` does it, on ``storage``;
     ``lower`` and ``upper`` are the box asked for (upper exclusive), in the tensor's dimensions."""
 
     node: int

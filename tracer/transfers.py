@@ -57,9 +57,11 @@ def store(recorder: Recorder, dst: Any, src: Any, *, clip: bool = False) -> None
             f"store of {handle.dtype} into {tensor.name}, which is {tensor.dtype}",
             help=f'convert it: h.to("{tensor.dtype}")',
         )
-    if target is None:
-        return
     offset, layout = handle.offset, handle.layout
+    if target is None:
+        if not clip:  # a fault that is recorded rather than raised belongs to a node, though nothing is written
+            recorder.record_only(recorder.plan("store", (layout,), ()), ((handle.storage, offset, layout),))
+        return
     if at is not None:
         offset += sum(a * s for a, s in zip(at, layout.strides, strict=True))
         layout = Layout.of(target[2].shape, layout.strides, layout.dtype)

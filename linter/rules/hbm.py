@@ -23,33 +23,20 @@ def _out_of_bounds(context: LintContext, options: Mapping[str, Any]) -> Iterator
     """One finding for each line and tensor: it words the first fault there."""
     groups: dict[tuple[int, int], list[BoundsFault]] = {}
     for fault in context.graph.bounds_faults:
-        node = fault.node if _is_recorded(context.graph, fault) else None
-        groups.setdefault((context.stack_of(node), fault.storage), []).append(fault)
+        groups.setdefault((context.stack_of(fault.node), fault.storage), []).append(fault)
     for (stack, storage), group in groups.items():
         first = group[0]
         graph = context.graph
         name = quote(graph.names[graph.storages.name[storage]])
         shape = graph.layouts[graph.storages.layout[storage]].shape
-        recorded = [fault.node for fault in group if _is_recorded(graph, fault)]
-        op = graph[recorded[0]].op if recorded else "store"
+        op = graph[first.node].op
         verb = "written" if op == "store" else "read"
         yield Finding(
             message=f"{op} leaves `{name}` of shape {shape}: {_asked(name, shape, first)} is {verb}{times(len(group))}",
             places=context.places((_beyond(shape, first), stack)),
-            nodes=tuple(sorted(set(recorded))),
+            nodes=tuple(sorted({fault.node for fault in group})),
             help=_bounds_help(shape, first, op),
         )
-
-
-def _is_recorded(graph: Graph, fault: BoundsFault) -> bool:
-    """Whether the node that a fault names is the one at fault: a store that lies outside altogether writes nothing, has
-    no node, and so no line that is known."""
-    if fault.node >= len(graph):
-        return False
-    node = graph[fault.node]
-    if node.op == "load":  # one that leaves its tensor pads what lies outside
-        return "pad" in node.attributes and all(access.storage.row == fault.storage for access in node.reads)
-    return node.op == "store" and node.writes[0].storage.row == fault.storage
 
 
 def _is_flat(shape: tuple[int, ...], fault: BoundsFault) -> bool:
