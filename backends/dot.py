@@ -52,12 +52,14 @@ EDGE_STYLES: dict[Reason, EdgeStyle] = {
 def label_text(text: str) -> str:
     """A name from outside as one line of a DOT label that shows it as it is: neither an escape sequence of DOT nor an
     HTML entity (which DOT resolves, too) keeps a meaning; what is not printable is shown escaped."""
-    return str(graphviz.escape(quote(text).replace("&", "&amp;")))
+    escaped: str = graphviz.escape(quote(text).replace("&", "&amp;"))
+    return escaped
 
 
 def tooltip_text(text: str) -> str:
     """The same for a tooltip, in which Graphviz resolves escape sequences twice (2.43 and 16.1 alike)."""
-    return str(graphviz.nohtml(label_text(text).replace("\\", "\\\\")))
+    escaped: str = graphviz.nohtml(label_text(text).replace("\\", "\\\\"))
+    return escaped
 
 
 def _short(text: str) -> str:
@@ -68,7 +70,9 @@ def _short(text: str) -> str:
 def _label(lines: Iterable[str], end: str = "\\n") -> str:
     """Lines as a DOT label; ``end`` is ``\\n`` (centred) or ``\\l`` (to the left)."""
     text = "".join(label_text(line) + end for line in lines)
-    return str(graphviz.nohtml(text.removesuffix("\\n")))
+    # A type of its own, not str: it keeps what begins with < and ends with > from being taken for an HTML-like label.
+    label: str = graphviz.nohtml(text.removesuffix("\\n"))
+    return label
 
 
 def dot_text(folded: Folded, *, chain: Iterable[int] = ()) -> str:

@@ -27,16 +27,17 @@ _PURE = "graphviz-pure"
 
 @attrs.frozen
 class Renderer:
-    """A command that lays DOT out: its name for a reader, and the program's file."""
+    """A command that lays DOT out: its name for a reader, the program's file, and the formats it makes."""
 
     name: str
     program: str
+    formats: tuple[str, ...]
 
 
 @attrs.frozen
 class Rendering:
     """What came of a layout: the picture's bytes (None: there is none), by which renderer, what went wrong on the way
-    (a sentence each), and whether any renderer was there to be asked."""
+    (a sentence each), and whether any renderer was ``asked``: there, and able to make the format."""
 
     data: bytes | None
     renderer: str
@@ -49,10 +50,10 @@ def find_renderers() -> tuple[Renderer, ...]:
     found = []
     dot = shutil.which("dot")
     if dot is not None:
-        found.append(Renderer("dot", dot))
+        found.append(Renderer("dot", dot, ("svg", "png", "pdf")))
     pure = _find_pure()
     if pure is not None:
-        found.append(Renderer(_PURE, pure))
+        found.append(Renderer(_PURE, pure, ("svg", "png")))
     return tuple(found)
 
 
@@ -72,7 +73,12 @@ def render(dot: str, format: str, *, limit_s: float) -> Rendering:
     for each that is asked. A renderer that fails is named in ``problems``; one that meets the limit is not followed by
     another, which would not be faster."""
     problems: list[str] = []
+    asked = False
     for renderer in find_renderers():
+        if format not in renderer.formats:
+            problems.append(f"{renderer.name} makes no .{format}")
+            continue
+        asked = True
         try:
             return Rendering(_run(renderer, dot, format, limit_s), renderer.name, tuple(problems))
         except subprocess.TimeoutExpired:
@@ -81,8 +87,8 @@ def render(dot: str, format: str, *, limit_s: float) -> Rendering:
         except _RenderError as problem:
             problems.append(f"{renderer.name} failed: {problem}")
     if not problems:
-        return Rendering(None, "", ("no renderer was found: neither dot on PATH nor graphviz-pure",), asked=False)
-    return Rendering(None, "", tuple(problems))
+        problems.append("no renderer was found: neither dot on PATH nor graphviz-pure")
+    return Rendering(None, "", tuple(problems), asked)
 
 
 class _RenderError(Exception):

@@ -95,7 +95,7 @@ def _time_tile(data: ReportData) -> str:
 
 def _numbers_tile(data: ReportData) -> str:
     if not data.numbers:
-        return _tile("Numbers", "not compared", shown(data.numbers_note))
+        return _tile("Numbers", "not compared", shown(data.numbers_note.partition(":")[0]))
     wrong = [row for row in data.numbers if not row.ok]
     if wrong:
         return _tile("Numbers", "differ", f"{len(wrong)} of {_plural(len(data.numbers), 'tensor')}", "bad")
@@ -124,9 +124,11 @@ def findings(data: ReportData) -> str:
 
 
 def _finding(diagnostic: Diagnostic) -> str:
-    # The text form begins with severity, code and message, which the heading says.
-    detail = str(diagnostic).partition("\n")[2]
-    body = f'<pre tabindex="0">{escape(detail, quote=True)}</pre>' if detail else ""
+    # The text form begins with severity, code and message, which the heading says, and ends with the help.
+    detail = str(diagnostic).splitlines()[1 : -1 if diagnostic.help else None]
+    body = f'<pre tabindex="0">{escape(chr(10).join(detail), quote=True)}</pre>' if detail else ""
+    if diagnostic.help:
+        body += f'<p class="help"><b>help:</b> {shown(diagnostic.help)}</p>'
     nodes = f' <span class="mute">({_plural(len(diagnostic.nodes), "node")})</span>' if diagnostic.nodes else ""
     return (
         f'<article class="finding {shown(diagnostic.severity)}"><h3><span class="code">{shown(diagnostic.code)} '

@@ -66,12 +66,22 @@ def test_a_label_says_the_name(name: str) -> None:
     assert spoken(quoted) == [quote(name)]
 
 
+@pytest.mark.parametrize("name", ["<b>name</b>", "<", "<>", "<<table>>", "</b>"])
+def test_a_name_alone_is_no_html_label(name: str) -> None:
+    """A label that is nothing but a name in angle brackets is still that name."""
+    dot = dot_text(fold(pk.renamed(pk.unequal(8, 4), name), Grade.NODES))
+    assert f'label="{name}"' in dot
+    assert f"label={name} " not in dot
+
+
 @pytest.mark.parametrize("grade", list(Grade))
 @pytest.mark.parametrize("name", pk.HOSTILE)
 def test_names_survive_in_the_dot_text(name: str, grade: Grade) -> None:
     """Kernel, tensors, scopes and files of a hostile name stand in the labels, and nothing else is broken."""
     graph = pk.renamed(pk.nested(2, 3), name)
-    said = said_in(dot_text(fold(graph, grade)))
+    dot = dot_text(fold(graph, grade))
+    assert re.findall(r"=<.{6}", dot) == ["=<<table"], "only the legend is HTML-like"
+    said = said_in(dot)
     shown = quote(name)[:35]
     assert any(line.startswith(shown) and line.endswith("edges") for line in said), "the caption"
     assert any(shown in line and "nodes" not in line for line in said), "a frame or a box"
@@ -269,6 +279,17 @@ def test_graphviz_pure_is_found_without_an_activated_environment(
         pytest.skip("graphviz-pure is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [one.name for one in find_renderers()] == ["graphviz-pure"]
+
+
+@needs_scripts
+def test_a_format_that_no_renderer_makes_is_not_tried(programs: Path, tmp_path: Path) -> None:
+    """graphviz-pure makes no PDF: it is not called, the graph is not folded for it, and the remedies are named."""
+    script(programs, "graphviz-pure", f": > {tmp_path}/called; {WRITES}")
+    made = draw(pk.sweep(9), tmp_path / "a.pdf")
+    assert not (tmp_path / "called").exists()
+    assert made.path == tmp_path / "a.pdf.dot"
+    assert "graphviz-pure makes no .pdf" in made.notes
+    assert "one box a node" in made.folding
 
 
 @needs_scripts
