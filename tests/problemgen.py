@@ -24,7 +24,7 @@ def problems(draw: st.DrawFn, max_ranks: int = 3, max_commands: int = 8, costs: 
     sends: dict[int, list[int]] = {r: [] for r in range(ranks)}
     receives: dict[int, list[int]] = {r: [] for r in range(ranks)}
     for r in range(ranks):
-        kinds = ["load", "compute", "compute", "composite", "marker"] + ["send", "recv", "recv_async"] * (ranks > 1)
+        kinds = ["load", "compute", "compute", "composite", "marker"] + ["send", "recv", "send", "recv", "recv_async"] * 2 * (ranks > 1)
         for kind in draw(st.lists(st.sampled_from(kinds), min_size=0, max_size=max_commands)):
             first.append(len(duration))
             command_rank.append(r)
@@ -53,7 +53,7 @@ def problems(draw: st.DrawFn, max_ranks: int = 3, max_commands: int = 8, costs: 
         if same and target not in markers:
             for source in draw(st.lists(st.sampled_from(same), max_size=3, unique=True)):
                 add(source, target, draw(st.sampled_from([Reason.DATA, Reason.DATA, Reason.WAR, Reason.WAW])))
-    slots = draw(st.integers(1, 2))
+    slots = draw(st.sampled_from([1, 1, 2]))
     for r in range(ranks):
         s, d = sends[r], receives[(r + 1) % ranks]
         for queue in (s, d):

@@ -151,3 +151,29 @@ def test_nothing_waits_for_an_unmatched_message() -> None:
         ("load", 164_000),
         ("send", 164_000 + 50_000 + 128_000),
     ]
+
+
+@ks.kernel
+def slow_receiver(x, y):  # type: ignore[no-untyped-def]
+    if tl.program_id(0) == 0:
+        tile = tl.load(x[:, :])
+        for _ in range(3):
+            tl.send("next", tile)
+    else:
+        tl.exp(tl.zeros((1024, 64), tl.float32))
+        for _ in range(3):
+            tl.recv("prev", TILE, F16)
+
+
+@pytest.mark.parametrize("policy", ["blocking", "lazy"])
+def test_a_full_channel_holds_the_cpu_before_the_issue(policy: str) -> None:
+    """The third send waits for its credit (the first recv, behind a fill of 260 and an exp of 1,028 ns), then pays its
+    issue of 10 ns, then takes 178 ns: under lazy as under blocking, so that lazy is never the slower one."""
+    machine = ks.load_machine().override({"cpu.issue_cycles.send": "10"})
+    found = schedule(traced(slow_receiver, 2), machine, policy)
+    third = [node.id for node in found.graph if node.op == "send"][2]
+    credit = (260 + 1028) * 1000
+    assert (found.issue_ps[third], found.start_ps[third]) == (credit + 10_000, credit + 10_000)
+    assert found.makespan_ps == found.end_ps[third] == credit + 188_000
+    # Queued, nothing holds the recvs behind the exp.
+    assert schedule(found.graph, machine, "queued").makespan_ps == credit
