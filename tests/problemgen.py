@@ -24,7 +24,13 @@ def problems(draw: st.DrawFn, max_ranks: int = 3, max_commands: int = 8, costs: 
     sends: dict[int, list[int]] = {r: [] for r in range(ranks)}
     receives: dict[int, list[int]] = {r: [] for r in range(ranks)}
     for r in range(ranks):
-        kinds = ["load", "compute", "compute", "composite", "marker"] + ["send", "recv", "send", "recv", "recv_async"] * 2 * (ranks > 1)
+        kinds = ["load", "compute", "compute", "composite", "marker"] + [
+            "send",
+            "recv",
+            "send",
+            "recv",
+            "recv_async",
+        ] * 2 * (ranks > 1)
         for kind in draw(st.lists(st.sampled_from(kinds), min_size=0, max_size=max_commands)):
             first.append(len(duration))
             command_rank.append(r)
