@@ -268,24 +268,25 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
     held = -(-storages.nbytes[rows] // align) * align
     ends = storages.address[rows] + held
     events = [(int(storages.born[r]), 1, int(r)) for r in rows]
-    events += [(int(node), 0, scope) for scope, node in enumerate(scopes.enter.tolist()) if node >= 0]
+    # What is born with a scope's opening marker still lies before it: its own allocations come after the marker.
+    events += [(int(node), 2, scope) for scope, node in enumerate(scopes.enter.tolist()) if node >= 0]
     events += [(int(node) + 1, -1, scope) for scope, node in enumerate(scopes.exit.tolist()) if node >= 0]
     cursor, rank = 0, -1
     first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
     by_rank: list[list[tuple[int, int, int]]] = [[] for _ in range(graph.ranks)]
     for event in events:
-        owner = scopes.rank[event[2]] if event[1] <= 0 else storages.rank[event[2]]
+        owner = storages.rank[event[2]] if event[1] == 1 else scopes.rank[event[2]]
         by_rank[int(owner)].append(event)
     for rank in range(graph.ranks):
         cursor = 0
         for position, what, row in sorted(by_rank[rank]):
             if not first[rank] <= position <= first[rank + 1]:
-                yield f"rank {rank}: {'storage' if what > 0 else 'scope'} {row} lies outside the rank's nodes"
-            if what > 0:
+                yield f"rank {rank}: {'storage' if what == 1 else 'scope'} {row} lies outside the rank's nodes"
+            if what == 1:
                 if storages.address[row] != cursor:
                     yield f"storage {row} is at {int(storages.address[row]):#x}, the cursor was {cursor:#x}"
                 cursor = int(ends[row - rows[0]])
-            elif what == 0:
+            elif what == 2:
                 if scopes.base[row] != cursor:
                     yield f"scope {row} saves cursor {int(scopes.base[row])}, which was {cursor}"
             else:
