@@ -32,7 +32,7 @@ from ..ir.ops import OPERATIONS, Family, Operation, Scalar
 from . import composites, transfers
 from .current import CURRENT, current
 from .handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle
-from .recorder import plain_scalar
+from .recorder import Recorder, plain_scalar
 from .refusals import first_step
 from .scratch import Scope
 
@@ -360,20 +360,24 @@ class scratch_scope:
     """Bytes allocated within the ``with`` block are given back at its end; handles made in it must not be used after
     it."""
 
-    __slots__ = ("_name", "_recorder", "_scope")
+    __slots__ = ("_name", "_open")
 
     def __init__(self, name: str | None = None) -> None:
         self._name = "" if name is None else str(name)
+        self._open: list[tuple[Recorder, Scope]] = []  # one object may be entered again within itself
 
     def __enter__(self) -> Scope:
-        self._recorder = current()
-        self._scope = self._recorder.open_scope(self._name)
-        return self._scope
+        recorder = current()
+        scope = recorder.open_scope(self._name)
+        self._open.append((recorder, scope))
+        return scope
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        recorder, scope = self._open.pop()
         # A kernel may catch the error and go on, so the exit is recorded all the same; it never hides the error.
-        if kind is None or (self._recorder.allocator.scope is self._scope and not issubclass(kind, NodeLimitError)):
-            self._recorder.close_scope(self._scope)
+        innermost = recorder.allocator.scope is scope
+        if kind is None or (innermost and not issubclass(kind, NodeLimitError)):
+            recorder.close_scope(scope)
 
 
 # --- what the operation table declares -----------------------------------------------------------------------------
@@ -488,9 +492,29 @@ __all__ = sorted(
 )
 
 
+#: What to write for other languages' functions.
+_ELSEWHERE = {
+    "constexpr": "the parameter without it: keyword arguments are Python values",
+    "matmul": "tl.dot(a, b)",
+    "mean": "tl.sum(x, axis=1) / x.shape[1]",
+    "permute": "tl.trans(x, 1, 0)",
+    "transpose": "tl.trans(x)",
+    "view": "tl.reshape(x, shape)",
+    "zeros_like": "tl.zeros(x.shape, x.dtype)",
+    "full_like": "tl.full(x.shape, value, x.dtype)",
+    "ones": "tl.full(shape, 1, dtype)",
+    "copy": "tl.copy_to(dst, src)",
+    "static_assert": "Python's own assert: shapes and arguments are Python values",
+    "static_print": "Python's own print: shapes and arguments are Python values",
+    "pow": "a ** b",
+    "add": "a + b",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name == "bool":  # not a global: this module means Python's own
         return dtypes.bool_
     if name.startswith("__"):
         raise AttributeError(name)
-    raise _at_the_call(UnknownNameError(f"tl has no {name!r}", help=did_you_mean(name, __all__, what="it has")))
+    help = f"write {_ELSEWHERE[name]}" if name in _ELSEWHERE else did_you_mean(name, __all__, what="it has")
+    raise _at_the_call(UnknownNameError(f"tl has no {name!r}", help=help))

@@ -337,6 +337,14 @@ def test_a_function_that_does_not_exist_names_the_nearest() -> None:
         _ = tl.float64
 
 
+@pytest.mark.parametrize("name", ["matmul", "mean", "permute", "zeros_like", "constexpr", "static_assert"])
+def test_functions_of_other_languages_say_what_to_write(name: str) -> None:
+    """Names that authors bring along."""
+    with pytest.raises(ks.UnknownNameError) as caught:
+        trace(lambda x: getattr(tl, name))
+    assert caught.value.help.startswith("write ")
+
+
 def test_tl_outside_a_trace_says_so() -> None:
     """There is nothing to record into."""
     with pytest.raises(ks.NotTracingError, match="outside a trace") as caught:

@@ -280,6 +280,22 @@ def test_a_scope_closes_on_exceptions() -> None:
     assert (graph.scopes.exit[1:] > graph.scopes.enter[1:]).all()
 
 
+def test_one_scope_object_can_be_entered_again() -> None:
+    """One after the other, and within itself."""
+
+    def kernel(x: Any) -> None:
+        scope = tl.scratch_scope("again")
+        with scope:
+            tl.empty((16,), "u8")
+            with scope:
+                assert tl.empty((16,), "u8").address == 16
+            assert tl.empty((16,), "u8").address == 16
+        with scope:
+            assert tl.empty((16,), "u8").address == 0
+
+    assert trace(kernel).scopes.parent.tolist() == [-1, 0, 1, 0]
+
+
 def test_a_scope_left_open_is_refused() -> None:
     """One that was entered by hand and never left."""
 
