@@ -342,40 +342,42 @@ def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: 
     kept. A write with gaps does not end the readers and writers before it: what it leaves out is still theirs. And only
     between two accesses without gaps is it certain that the reader read what the writer wrote, so that who waits for
     the reader need not wait for the writer."""
-    nodes, storages, modes = graph.accesses.node, graph.accesses.storage, graph.accesses.mode
+    accesses = graph.accesses
+    columns = (cell, accesses.node[access], accesses.storage[access], accesses.mode[access] == Mode.READ, solid[access])
     found: dict[tuple[int, int], int] = {}
-    writers: dict[int, int] = {}
-    readers: dict[int, int] = {}
+    # Nodes by storage: a storage's own, of which there may be many, are passed over as one.
+    writers: dict[int, list[int]] = {}
+    readers: dict[int, list[int]] = {}
+    gappy_writers: dict[int, list[int]] = {}
     solid_readers: set[int] = set()
-    gappy_writers: dict[int, int] = {}
     previous = -1
 
-    def wait(earlier: dict[int, int], node: int, storage: int, reason: Reason) -> None:
-        for other, its_storage in earlier.items():
-            if its_storage != storage and other != node:
-                pair = (other, node)
-                found[pair] = min(found.get(pair, 7), reason)
+    def wait(earlier: dict[int, list[int]], node: int, storage: int, reason: Reason) -> None:
+        for its_storage, others in earlier.items():
+            if its_storage == storage:
+                continue
+            for other in others:
+                if other != node:
+                    pair = (other, node)
+                    found[pair] = min(found.get(pair, 7), reason)
 
-    for at, row in zip(cell.tolist(), access.tolist(), strict=True):
+    for at, node, storage, reads, is_solid in zip(*(column.tolist() for column in columns), strict=True):
         if at != previous:
-            writers, readers, solid_readers, gappy_writers, previous = {}, {}, set(), {}, at
-        node, storage = int(nodes[row]), int(storages[row])
-        if modes[row] == Mode.READ:
+            writers, readers, gappy_writers, solid_readers, previous = {}, {}, {}, set(), at
+        if reads:
             wait(writers, node, storage, Reason.DATA)
-            readers[node] = storage
-            if solid[row]:
+            readers.setdefault(storage, []).append(node)
+            if is_solid:
                 solid_readers.add(node)
             continue
-        others = {n: s for n, s in readers.items() if n != node}
-        if others:
-            wait(others, node, storage, Reason.WAR)
-        read_for_certain = bool(solid_readers - {node})
-        wait(gappy_writers if solid[row] and read_for_certain else writers, node, storage, Reason.WAW)
-        if solid[row]:
-            writers, readers, solid_readers, gappy_writers = {}, {}, set(), {}
+        wait(readers, node, storage, Reason.WAR)
+        read_for_certain = len(solid_readers) > (node in solid_readers)
+        wait(gappy_writers if is_solid and read_for_certain else writers, node, storage, Reason.WAW)
+        if is_solid:
+            writers, readers, gappy_writers, solid_readers = {}, {}, {}, set()
         else:
-            gappy_writers[node] = storage
-        writers[node] = storage
+            gappy_writers.setdefault(storage, []).append(node)
+        writers.setdefault(storage, []).append(node)
     pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)
     reasons = np.array(list(found.values()), dtype=np.int64)
     rows.append((pairs[:, 0], pairs[:, 1], reasons, np.ones(len(pairs), dtype=np.bool_)))

@@ -175,10 +175,9 @@ def _boxes_of_range(shape: Shape, start: int, stop: int) -> list[_Box]:
 # --- between allocations ----------------------------------------------------------------------------------------------
 
 
-def between_allocations(graph: Graph, rank: int) -> Meetings:
-    """The accesses of a rank to its scratch, by cell of its bytes."""
+def between_allocations(graph: Graph, here: IntArray) -> Meetings:
+    """Accesses of one rank to its scratch (rows, ascending), by cell of its bytes."""
     accesses, storages = graph.accesses, graph.storages
-    here = np.flatnonzero(storages.rank[accesses.storage] == rank)
     if not len(here):
         return Meetings(np.zeros(0, dtype=np.int64), here)
     itemsize = np.array([layout.dtype.itemsize for layout in graph.layouts], dtype=np.int64)

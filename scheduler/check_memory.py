@@ -55,7 +55,48 @@ def memory_waits(
     seen: set[Wait] = set()
     yield from _new(_answer(question, within_storages(graph), across=False), seen)
     for rank in range(graph.ranks):
-        yield from _new(_answer(question, between_allocations(graph, rank), across=True), seen)
+        yield from _new(iter(_across(question, rank)), seen)
+
+
+def _across(question: _Question, rank: int) -> list[Wait]:
+    """The waits between allocations of a rank. Where no use is stale, an allocation's accesses to some bytes all come
+    before the next owner's, and four of them say whether any is late; only if one is are all of them looked at."""
+    accesses, storages = question.graph.accesses, question.graph.storages
+    rows = np.flatnonzero(storages.rank[accesses.storage] == rank)
+    freed = storages.freed[accesses.storage[rows]]
+    if not np.any((freed >= 0) & (accesses.node[rows] > freed)):
+        extremes = _extremes(question, rows)
+        if not list(_answer(question, between_allocations(question.graph, extremes), across=True)):
+            return []
+    return list(_answer(question, between_allocations(question.graph, rows), across=True))
+
+
+def _extremes(question: _Question, rows: IntArray) -> IntArray:
+    """Of the accesses to one view of an allocation: the write and the access that end last, and the read and the write
+    that are due first."""
+    accesses = question.graph.accesses
+    view = accesses.layout[rows].astype(np.int64)
+    for column in (accesses.offset[rows], accesses.storage[rows]):
+        _, renumbered = np.unique(column, return_inverse=True)
+        _, view = np.unique(view * (len(rows) + 1) + renumbered, return_inverse=True)
+    node, write = accesses.node[rows], accesses.mode[rows] == Mode.WRITE
+    due, end = question.due_ps[node], question.end_ps[node]
+    chosen = [_first_of_each(view, -end), _first_kept(view, -end, write)]
+    chosen += [_first_kept(view, due, write), _first_kept(view, due, ~write)]
+    found: IntArray = rows[np.unique(np.concatenate(chosen))]
+    return found
+
+
+def _first_of_each(group: IntArray, order: IntArray) -> IntArray:
+    """For each group its member that is first in this order."""
+    by_group = np.lexsort((order, group))
+    return by_group[_starts(group[by_group])]
+
+
+def _first_kept(group: IntArray, order: IntArray, kept: IntArray) -> IntArray:
+    """As :func:`_first_of_each`, among the members that are kept."""
+    members = np.flatnonzero(kept)
+    return members[_first_of_each(group[members], order[members])]
 
 
 def _new(waits: Iterator[Wait], seen: set[Wait]) -> Iterator[Wait]:
