@@ -19,6 +19,7 @@ from .scheduler.ladder import Ladder
 from .scheduler.ladder import compare as compare_policies
 from .scheduler.liveness import liveness
 from .scheduler.machine import DEFAULT_MACHINE, Machine, load_machine, machine_names
+from .scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
 from .scheduler.policies import POLICIES
 from .scheduler.schedule import Schedule
 from .scheduler.schedule import schedule as schedule_graph
@@ -97,19 +98,45 @@ def _trace(
     )
 
 
-def schedule(graph: Graph, policy: str = "list", machine: Any = None, effort: str = "normal") -> Schedule:
-    """Schedule a graph under a policy: ``"blocking"``, ``"lazy"``, ``"queued"`` or ``"list"``.
+def schedule(
+    graph: Graph,
+    policy: str = "list",
+    machine: Any = None,
+    effort: str = "normal",
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    seed: int = 0,
+) -> Schedule:
+    """Schedule a graph under a policy: ``"blocking"``, ``"lazy"``, ``"queued"``, ``"list"`` or ``"optimal"``.
 
     ``machine``: a name, a TOML file's path or a ``Machine``; None means the one the graph was traced for. ``effort``
-    (``"fast"``, ``"normal"``, ``"high"``) bounds the search of ``list``. Raises ``DeadlockError`` where ranks wait for
-    each other in a cycle, ``TargetMismatchError`` for a machine of another target, ``PolicyError`` for unknown names.
+    (``"fast"``, ``"normal"``, ``"high"``) bounds the search of ``list``.
+
+    ``optimal`` searches on from the schedule of ``list``, exactly, for ``time_limit_s`` seconds at most and with the
+    ``seed`` for its choices: ``schedule.proved_optimal`` says whether it came to an end, ``schedule.bound_ps`` what it
+    proved in any case. It needs the extra ``optimal`` (else ``MissingExtraError``) and refuses more than 2,000 nodes on
+    engines (``PolicyError``).
+
+    Raises ``DeadlockError`` where ranks wait for each other in a cycle, ``TargetMismatchError`` for a machine of
+    another target, ``PolicyError`` for unknown names.
     """
-    return schedule_graph(graph, machine, policy, effort)
+    return schedule_graph(graph, machine, policy, effort, SolverLimit(time_limit_s, seed))
 
 
-def compare(graph: Graph, policies: Sequence[str] = POLICIES, machine: Any = None, effort: str = "normal") -> Ladder:
-    """Schedule a graph under several policies: one row each, with the lower bounds; a deadlock is a row, too."""
-    return compare_policies(graph, machine, policies, effort)
+def compare(
+    graph: Graph,
+    policies: Sequence[str] = POLICIES,
+    machine: Any = None,
+    effort: str = "normal",
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    seed: int = 0,
+) -> Ladder:
+    """Schedule a graph under several policies: one row each, with the lower bounds; a deadlock is a row, too.
+
+    ``optimal`` is among them on request only; ``time_limit_s`` and ``seed`` are its own, as in :func:`schedule`.
+    """
+    return compare_policies(graph, machine, policies, effort, SolverLimit(time_limit_s, seed))
 
 
 def lint(

@@ -26,9 +26,13 @@ LONGEST_PATH = "longest path"
 @attrs.frozen
 class Bounds:
     """Lower bounds in picoseconds by name: ``"longest path"``, and each busy engine's (``"gemm"``, on several ranks
-    ``"rank 1 gemm"``)."""
+    ``"rank 1 gemm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
 
     each: Mapping[str, int]
+
+    def with_bound(self, name: str, bound_ps: int) -> Bounds:
+        """These bounds and one more."""
+        return Bounds(MappingProxyType({**self.each, name: bound_ps}))
 
     @property
     def best_ps(self) -> int:

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ..ir.tables import IntArray, Reason
-from .constraints import ArcKind, make_constraints
+from .constraints import IN_ORDER_POLICIES, ArcKind, make_constraints
 from .lanes import lane_predecessors
 from .problem import Problem
 
@@ -88,7 +88,7 @@ def find_causes(problem: Problem, policy: str, issue: IntArray, start: IntArray,
     held = np.flatnonzero((before >= 0) & (start > 0))
     held = held[end[before[held]] == start[held]]
     claim(held, ArcKind.ENGINE, before[held])
-    if policy != "list":
+    if policy in IN_ORDER_POLICIES:
         following, previous = _queued_behind(problem)
         late = (start[previous] == start[following]) & (start[following] > 0)
         claim(following[late], ArcKind.ENGINE, previous[late])
@@ -115,7 +115,7 @@ def _held_cpu(problem: Problem, policy: str, issue: IntArray, end: IntArray) -> 
     a wait up to this one; -1: none."""
     commands = len(problem.first_node)
     holder = np.full(commands, -1, dtype=np.int64)
-    if policy in ("list", "queued"):
+    if policy not in ("blocking", "lazy"):  # nothing holds the CPU
         return holder
     constraints = make_constraints(problem, policy)
     n = constraints.nodes

@@ -12,7 +12,8 @@ from ..ir.graph import Graph
 from .bounds import Bounds, lower_bounds
 from .list_search import check_effort
 from .machine import Machine
-from .policies import POLICIES, check_policy
+from .optimal import DEFAULT_LIMIT, SolverLimit
+from .policies import OPTIMAL, POLICIES, check_policy
 from .problem import make_problem
 from .schedule import Schedule, machine_of, make_schedule
 from .schedule_tables import html_table
@@ -98,8 +99,10 @@ def compare(
     machine: Machine | str | os.PathLike[str] | None = None,
     policies: Sequence[str] = POLICIES,
     effort: str = "normal",
+    limit: SolverLimit = DEFAULT_LIMIT,
 ) -> Ladder:
-    """Schedule a graph under several policies. One that deadlocks is a row that says so.
+    """Schedule a graph under several policies. One that deadlocks is a row that says so. What the solver of ``optimal``
+    proves (``limit``: how long it may take) is a bound of all rows.
 
     Raises ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
     :func:`kernscope.scheduler.schedule.schedule`.
@@ -113,7 +116,18 @@ def compare(
     rows = []
     for policy in policies:
         try:
-            rows.append(LadderRow(policy, make_schedule(graph, described, problem, policy, effort, bounds), None))
+            rows.append(
+                LadderRow(policy, make_schedule(graph, described, problem, policy, effort, bounds, limit), None)
+            )
         except DeadlockError as deadlock:
             rows.append(LadderRow(policy, None, deadlock))
-    return Ladder(graph, described, tuple(rows), bounds)
+    return _with_solver_bound(Ladder(graph, described, tuple(rows), bounds))
+
+
+def _with_solver_bound(ladder: Ladder) -> Ladder:
+    """What the solver of ``optimal`` has proved holds for the other rows as well."""
+    proved = [row.schedule.bounds for row in ladder if row.schedule is not None and row.policy == OPTIMAL]
+    if not proved:
+        return ladder
+    rows = (attrs.evolve(row, schedule=row.schedule and attrs.evolve(row.schedule, bounds=proved[0])) for row in ladder)
+    return attrs.evolve(ladder, rows=tuple(rows), bounds=proved[0])

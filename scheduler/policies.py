@@ -12,10 +12,13 @@ from .in_order import Times, run_in_order
 from .list_search import Effort, search
 from .problem import Problem
 
-__all__ = ["POLICIES", "Deadlock", "check_policy", "run_policy"]
+__all__ = ["KNOWN_POLICIES", "OPTIMAL", "POLICIES", "Deadlock", "check_policy", "run_policy"]
 
 #: From the strictest to the freest: each is never slower than the one before.
 POLICIES = (*IN_ORDER_POLICIES, "list")
+#: Exact, under the rules of `list`; on request only, as it may take as long as it is given (:mod:`.optimal`).
+OPTIMAL = "optimal"
+KNOWN_POLICIES = (*POLICIES, OPTIMAL)
 
 
 @attrs.frozen
@@ -27,8 +30,8 @@ class Deadlock:
 
 def check_policy(policy: str) -> str:
     """The policy's name. Raises ``PolicyError`` for an unknown one."""
-    if policy not in POLICIES:
-        raise PolicyError(f"no policy {policy!r}", help=did_you_mean(str(policy), POLICIES, what="policies"))
+    if policy not in KNOWN_POLICIES:
+        raise PolicyError(f"no policy {policy!r}", help=did_you_mean(str(policy), KNOWN_POLICIES, what="policies"))
     return policy
 
 
@@ -36,8 +39,9 @@ def run_policy(
     problem: Problem, policy: str, effort: Effort, *, incumbent: IntArray | None = None, bound_ps: int = 0
 ) -> Times | Deadlock:
     """The times of a policy. ``effort``, ``incumbent`` (start times known to be possible) and ``bound_ps`` (no need to
-    go on below) serve ``list`` only."""
-    if policy != "list":
+    go on below) serve ``list`` only. Under ``optimal`` these are the times that the solver starts from: those of
+    ``list``."""
+    if policy in IN_ORDER_POLICIES:
         constraints = make_constraints(problem, policy)
         if constraints.has_deadlock:
             return Deadlock(waiting_cycle(problem, constraints))

@@ -8,7 +8,7 @@ import numpy as np
 from ..ir.graph import Graph
 from ..ir.location import Location
 from ..ir.tables import IntArray, Reason
-from .constraints import ArcKind, make_constraints
+from .constraints import IN_ORDER_POLICIES, ArcKind, make_constraints
 from .in_order import Times
 from .lanes import lane_predecessors
 from .list_search import check_effort
@@ -39,7 +39,7 @@ class ReusePair:
 @attrs.frozen
 class PriceOfReuse:
     """``without_ps``: the makespan with the recycled war and waw edges taken away, searched from the constrained
-    schedule and so never above ``makespan_ps``. ``pairs``: what costs most first."""
+    schedule (an optimal one as by ``list``) and so never above ``makespan_ps``. ``pairs``: what costs most first."""
 
     makespan_ps: int
     without_ps: int
@@ -113,7 +113,7 @@ def _allowed(freed: Problem, policy: str, times: Times, lane: IntArray) -> IntAr
     held = np.flatnonzero(before >= 0)
     allowed[held] = np.maximum(allowed[held], end[before[held]])
     np.maximum.at(allowed, dag.target, end[dag.source])
-    if policy != "list":
+    if policy in IN_ORDER_POLICIES:
         queue = make_constraints(freed, policy)
         inside = (queue.kind == ArcKind.ENGINE) & (queue.source < len(freed))
         np.maximum.at(allowed, queue.target[inside], start[queue.source[inside]])

@@ -21,7 +21,8 @@ from .lanes import assign_lanes
 from .latency import latencies_ps
 from .list_search import check_effort
 from .machine import Machine, load_machine
-from .policies import Deadlock, check_policy, run_policy
+from .optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_solvable, solve
+from .policies import OPTIMAL, Deadlock, check_policy, run_policy
 from .problem import EngineInstance, Problem, make_problem
 from .reuse import PriceOfReuse, price_of_reuse
 from .schedule_json import schedule_document, schedule_text
@@ -72,6 +73,11 @@ class Schedule:
     def bound_ps(self) -> int:
         """The best lower bound on any policy's makespan; ``bounds.best`` names it."""
         return self.bounds.best_ps
+
+    @property
+    def proved_optimal(self) -> bool:
+        """Whether the makespan meets a lower bound: then no schedule of any policy is shorter."""
+        return self.makespan_ps == self.bound_ps
 
     @property
     def ratio(self) -> float:
@@ -167,23 +173,34 @@ def schedule(
     machine: Machine | str | os.PathLike[str] | None = None,
     policy: str = "list",
     effort: str = "normal",
+    limit: SolverLimit = DEFAULT_LIMIT,
 ) -> Schedule:
     """Schedule a graph on a machine (None: the preset it was traced for).
 
-    ``policy``: ``"blocking"``, ``"lazy"``, ``"queued"`` or ``"list"``, each never slower than the one before;
-    ``effort`` (``"fast"``, ``"normal"``, ``"high"``) is how long ``list`` searches. Raises ``DeadlockError`` with the
+    ``policy``: ``"blocking"``, ``"lazy"``, ``"queued"``, ``"list"`` or ``"optimal"``, each never slower than the one
+    before; ``effort`` (``"fast"``, ``"normal"``, ``"high"``) is how long ``list`` searches, ``limit`` how long the
+    solver of ``optimal`` then does. Raises ``DeadlockError`` with the
     cycle of source lines, ``TargetMismatchError`` for a machine of another target, ``PolicyError``, ``MachineError``.
     """
     check_policy(policy)
     check_effort(effort)
     described = machine_of(graph, machine)
-    return make_schedule(graph, described, make_problem(graph, described), policy, effort)
+    return make_schedule(graph, described, make_problem(graph, described), policy, effort, limit=limit)
 
 
 def make_schedule(
-    graph: Graph, machine: Machine, problem: Problem, policy: str, effort: str, bounds: Bounds | None = None
+    graph: Graph,
+    machine: Machine,
+    problem: Problem,
+    policy: str,
+    effort: str,
+    bounds: Bounds | None = None,
+    limit: SolverLimit = DEFAULT_LIMIT,
 ) -> Schedule:
-    """A schedule from a problem that is made already. Raises ``DeadlockError``."""
+    """A schedule from a problem that is made already. Raises ``DeadlockError``, and what the solver of ``optimal``
+    raises."""
+    if policy == OPTIMAL:
+        check_solvable(problem.dag)
     known = bounds
     if known is None and not problem.dag.has_cycle:
         known = lower_bounds(problem)
@@ -192,6 +209,10 @@ def make_schedule(
         raise deadlock_error(graph, policy, times.waits)
     assert known is not None
     dag = problem.dag
+    if policy == OPTIMAL:
+        exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
+        times = attrs.evolve(times, start_ps=exact.start_ps)
+        known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
     columns = {
         "issue_ps": times.issue_ps,
         "start_ps": times.start_ps,

@@ -38,6 +38,7 @@ def schedule_document(schedule: Schedule) -> dict[str, Any]:
         "makespan_ps": schedule.makespan_ps,
         "bound_ps": schedule.bound_ps,
         "bound": schedule.bounds.best,
+        "proved_optimal": schedule.proved_optimal,
         "bounds": dict(schedule.bounds.each),
         "engines": [{"rank": e.rank, "name": e.name, "channels": e.channels} for e in schedule.engines],
         "storages": _storages(graph),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir.tables import IntArray
-from .constraints import make_constraints
+from .constraints import IN_ORDER_POLICIES, make_constraints
 from .lanes import lane_predecessors, placement_order
 from .problem import Problem
 
@@ -24,7 +24,7 @@ def slack_ps(problem: Problem, policy: str, start: IntArray, lane: IntArray) -> 
     after = after[dag.duration_ps[before[after]] > 0]
     lane_arcs = (before[after], after, dag.duration_ps[before[after]])
     makespan = int((start + dag.duration_ps).max())
-    if policy == "list":
+    if policy not in IN_ORDER_POLICIES:
         arcs = [lane_arcs, (dag.source, dag.target, dag.duration_ps[dag.source])]
         order, events = placement_order(dag, start), n
     else:
