@@ -19,7 +19,7 @@ from ..ir.ops import OPERATIONS
 from ..ir.text import format_node, quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
-from .gantt_slices import Slices, merge_below, slices_of
+from .gantt_slices import Slices, merge_below, schedule_name, slices_of
 from .output import check_folder, choose_format, write_output
 from .palette import ENGINE_COLOURS, engine_kind
 from .time_axis import exact_time, ticks
@@ -137,7 +137,7 @@ def gantt_svg(
     body: list[str] = []
     top = _AXIS
     for schedule, slices in zip(schedules, all_slices, strict=True):
-        block, top = _block(schedule, slices, top, scale)
+        block, top = _block(schedule, slices, top, scale, named=standalone)
         body += block
         top += _BETWEEN
     body += [f'<text class="note" x="{_LEFT:g}" y="{top + 2:.1f}">{escape(note)}</text>' for note in notes]
@@ -178,9 +178,9 @@ def _axis(span: int, scale: float, bottom: float) -> Iterator[str]:
         yield f'<text class="tick" x="{x:.2f}" y="14" text-anchor="{anchor}">{label}</text>'
 
 
-def _block(schedule: Schedule, slices: Slices, top: float, scale: float) -> tuple[list[str], float]:
+def _block(schedule: Schedule, slices: Slices, top: float, scale: float, *, named: bool) -> tuple[list[str], float]:
     """One schedule's rows, from ``top`` downward; returns its elements and where it ends."""
-    lines = [f'<text class="head" x="{_LEFT:g}" y="{top + 18:.1f}">{escape(_title(schedule))}</text>']
+    lines = [f'<text class="head" x="{_LEFT:g}" y="{top + 18:.1f}">{escape(_title(schedule, named))}</text>']
     top += _TITLE
     began = top
     busy = set(slices.engine.tolist())
@@ -194,9 +194,7 @@ def _block(schedule: Schedule, slices: Slices, top: float, scale: float) -> tupl
             top += _RANK_HEAD
         last_rank = engine.rank
         middle = top + _LANE * engine.channels / 2 + 4
-        lines.append(
-            f'<text x="{_LEFT - 8:g}" y="{middle:.1f}" text-anchor="end">{escape(quote(engine.name))}</text>'
-        )
+        lines.append(f'<text x="{_LEFT - 8:g}" y="{middle:.1f}" text-anchor="end">{escape(quote(engine.name))}</text>')
         for lane in range(engine.channels):
             rows[index, lane] = top
             lines.append(f'<rect class="row" x="{_LEFT:g}" y="{top:.1f}" width="{_PLOT:.2f}" height="{_LANE - 1:g}"/>')
@@ -209,15 +207,15 @@ def _block(schedule: Schedule, slices: Slices, top: float, scale: float) -> tupl
     return lines, top
 
 
-def _title(schedule: Schedule) -> str:
+def _title(schedule: Schedule, named: bool) -> str:
     makespan, bound = schedule.makespan_ps, schedule.bound_ps
+    # A page names the kernel elsewhere; a picture of its own has to.
+    what = f"{schedule_name(schedule)}, " if named else ""
     ratio = f", {makespan / bound:.3f} x the bound (dashed)" if bound else ""
-    return f"{schedule.policy}: {format_ps(makespan)}{ratio}; critical chain outlined, where narrow underlined"
+    return f"{what}{schedule.policy}: {format_ps(makespan)}{ratio}; critical chain outlined, where narrow underlined"
 
 
-def _slices(
-    schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], float], scale: float
-) -> Iterator[str]:
+def _slices(schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], float], scale: float) -> Iterator[str]:
     graph = schedule.graph
     tell = _teller(graph, detailed=len(slices) <= DETAILS_BELOW)
     chain = set(schedule.critical_chain().nodes)

@@ -15,7 +15,7 @@ from ..ir.tables import IntArray
 from ..ir.text import quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
-from .gantt_slices import slices_of
+from .gantt_slices import schedule_name, slices_of
 from .palette import ENGINE_COLOURS, engine_colour, engine_kind
 from .time_axis import ticks
 
@@ -96,7 +96,8 @@ def _draw(axes: Any, schedule: Schedule, names: Sequence[str], row_of: IntArray,
     for side in axes.spines.values():
         side.set_visible(False)
     bound = f", {schedule.ratio:.3f} x the bound (dashed)" if schedule.bound_ps else ""
-    title = f"{schedule.policy}: {format_ps(schedule.makespan_ps)}{bound}; critical chain underlined"
+    what = f"{schedule_name(schedule)}, {schedule.policy}"
+    title = f"{what}: {format_ps(schedule.makespan_ps)}{bound}; critical chain underlined"
     axes.set_title(title, fontsize=9, loc="left", fontweight="bold", parse_math=False)
 
 

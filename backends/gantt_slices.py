@@ -6,9 +6,13 @@ import attrs
 import numpy as np
 
 from ..ir.tables import IntArray
+from ..ir.text import quote
 from ..scheduler.schedule import Schedule
 
-__all__ = ["Slices", "merge_below", "slices_of"]
+__all__ = ["Slices", "merge_below", "schedule_name", "slices_of"]
+
+#: Longer names of kernels are cut: a title stands on one line.
+_LONGEST_NAME = 48
 
 
 @attrs.frozen(eq=False)
@@ -27,6 +31,13 @@ class Slices:
 
     def __len__(self) -> int:
         return len(self.node)
+
+
+def schedule_name(schedule: Schedule) -> str:
+    """Kernel and machine, short enough for the title of a chart."""
+    kernel = quote(schedule.graph.kernel)
+    short = kernel if len(kernel) <= _LONGEST_NAME else kernel[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return f"{short} on {quote(schedule.machine.name)}"
 
 
 def slices_of(schedule: Schedule) -> Slices:
