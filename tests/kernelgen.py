@@ -2,15 +2,15 @@
 
 A :class:`Program` is a list of instructions: a name and a few small numbers. :class:`_Interpreter` carries it out
 against ``tl``: it picks operands by number among what is alive, and brings shapes and dtypes together with views and
-casts, so that *any* list of instructions is a legal kernel, and stays one when some are taken away: examples shrink to a
-few lines.
+casts, so that *any* list of instructions is a legal kernel, and stays one when some are taken away: examples shrink
+to a few lines.
 
 What a program is made to hold: scopes that nest; views (slices, transposes, reshapes, broadcasts) of handles of outer
 scopes; copies, also between overlapping views; loads with and without ``out=``, from regions, pointers and ragged
-edges; reads and writes of one HBM tensor; dot with and without ``acc=``; composites; reductions; ``empty`` buffers written in
-parts; narrow dtypes and sizes that are no multiple of the alignment; and messages between ranks. Addresses stay below a
-few KB and are reused all the time. Every value ends in an HBM region of its own, so that each of them matters, and all
-values are finite.
+edges; reads and writes of one HBM tensor; dot with and without ``acc=``; composites; reductions; ``empty`` buffers
+written in parts; narrow dtypes and sizes that are no multiple of the alignment; and messages between ranks. Addresses
+stay below a few KB and are reused all the time. Every value ends in an HBM region of its own, so that each of them
+matters, and all values are finite.
 
 With ``faults`` a program also reads and writes handles of closed scopes and reads bytes that nothing wrote. With
 ``deadlocks`` the ranks' sends and receives may wait for each other for ever.

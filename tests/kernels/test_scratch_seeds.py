@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 ROWS, TILE, D = 16, 32, 64
 #: q (16, 64) f16; m and l (16, 1) f32; acc (16, 64) f32.
 PERSISTENT = 2_048 + 64 + 64 + 4_096
-#: K and V tiles (32, 64) f16; s and its scaled, s - m and p (16, 32) f32; p in f16; the largest of a tile, m_new, m - m_new,
+#: K and V tiles (32, 64) f16; s, s scaled, s - m and p (16, 32) f32; p in f16; the largest of a tile, m_new, m - m_new,
 #: alpha, l * alpha, the sum of a tile and l_new (16, 1) f32; p V, acc * alpha and acc_new (16, 64) f32.
 SCOPED = 2 * 4_096 + 4 * 2_048 + 1_024 + 7 * 64 + 3 * 4_096
 #: acc / l (16, 64) f32, made outside, after the sweep.

@@ -45,8 +45,8 @@ def test_kernels_without_faults_have_no_lifetime_findings(program: kernelgen.Pro
 @given(ANY)
 @kernelgen.examples(60)
 def test_the_peak_is_the_high_water_mark(program: kernelgen.Program) -> None:
-    """Liveness's peak of each rank is the byte array's high-water mark, and the highest rounded end of an allocation; the
-    bound on the peak does not lie above it, nor live bytes above held ones."""
+    """Liveness's peak of each rank is the byte array's high-water mark, and the highest rounded end of an allocation;
+    the bound on the peak does not lie above it, nor live bytes above held ones."""
     graph = program.trace()
     live = ks.liveness(graph)
     assert live.peak_bytes_by_rank == execute(graph, program.inputs()).high_water_bytes
