@@ -29,7 +29,8 @@ from .scheduler.liveness import Liveness
 from .scheduler.machine import Machine, load_machine, machine_names
 from .scheduler.schedule import Schedule
 from .tracer import tl
-from .tracer.handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle
+from .tracer.handles import RecvFuture, TensorHandle
+from .tracer.hbm import HbmRegion, HbmTensor, Pointer, Ref
 from .tracer.kernel import Kernel, Launch, hbm, kernel, launch
 
 if TYPE_CHECKING:  # loaded on first use, see __getattr__

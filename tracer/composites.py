@@ -12,7 +12,8 @@ from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, did_you_mean
 from ..ir.layout import Layout, check_shape, transpose
 from ..ir.ops import OPERATIONS, Family, Scalar
-from .handles import Ref, TensorHandle
+from .handles import TensorHandle
+from .hbm import Ref
 from .recorder import Read, Recorder, Static, plain_scalar
 from .transfers import region_of
 

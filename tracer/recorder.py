@@ -33,7 +33,8 @@ from ..ir.location import Location
 from ..ir.ops import OPERATIONS, Operand
 from ..ir.tables import BoundsFault
 from ..ir.target import OPPOSITE, Target
-from .handles import HbmTensor, TensorHandle
+from .handles import TensorHandle
+from .hbm import HbmTensor
 from .refusals import first_step
 from .rows import READ, WRITE, NodeKind, Rows, frame_table, stack_table
 from .scratch import Scope, ScratchAllocator

@@ -31,7 +31,8 @@ from ..ir.layout import Layout
 from ..ir.ops import OPERATIONS, Family, Operation, Scalar
 from . import composites, transfers
 from .current import CURRENT, current
-from .handles import HbmRegion, HbmTensor, Pointer, RecvFuture, Ref, TensorHandle
+from .handles import RecvFuture, TensorHandle
+from .hbm import HbmRegion, HbmTensor, Pointer, Ref
 from .recorder import Recorder, plain_scalar
 from .refusals import first_step
 from .scratch import Scope

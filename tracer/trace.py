@@ -15,7 +15,7 @@ from ..ir.graph import Graph
 from ..ir.layout import Layout, check_shape
 from ..ir.target import Target
 from .current import CURRENT
-from .handles import HbmTensor
+from .hbm import HbmTensor
 from .kernel import HbmSpec, Kernel
 from .recorder import DEFAULT_MAX_NODES, Recorder
 

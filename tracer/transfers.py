@@ -11,7 +11,8 @@ from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, shown
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.ops import Scalar, check_scalar
-from .handles import HbmRegion, HbmTensor, Pointer, RecvFuture, TensorHandle
+from .handles import RecvFuture, TensorHandle
+from .hbm import HbmRegion, HbmTensor, Pointer
 from .recorder import Read, Recorder, plain_scalar
 from .refusals import first_step
 
