@@ -11,8 +11,8 @@ from ..scheduler.schedule import Schedule
 
 __all__ = ["Slices", "merge_below", "schedule_name", "slices_of"]
 
-#: Longer names of kernels are cut: a title stands on one line.
-_LONGEST_NAME = 48
+#: Longer names are cut: a title stands on one line.
+_LONGEST_NAME = 40
 
 
 @attrs.frozen(eq=False)
@@ -35,9 +35,9 @@ class Slices:
 
 def schedule_name(schedule: Schedule) -> str:
     """Kernel and machine, short enough for the title of a chart."""
-    kernel = quote(schedule.graph.kernel)
-    short = kernel if len(kernel) <= _LONGEST_NAME else kernel[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    return f"{short} on {quote(schedule.machine.name)}"
+    names = (quote(schedule.graph.kernel), quote(schedule.machine.name))
+    short = (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..." for name in names)
+    return " on ".join(short)
 
 
 def slices_of(schedule: Schedule) -> Slices:
