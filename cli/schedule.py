@@ -8,38 +8,86 @@ from typing import Any
 import click
 
 from .. import api
+from ..ir.errors import OptionError
+from ..ir.text import quote
 from ..scheduler.ladder import Ladder
 from ..scheduler.list_search import EFFORTS
-from ..scheduler.policies import POLICIES
+from ..scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
+from ..scheduler.policies import KNOWN_POLICIES, OPTIMAL, POLICIES
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
+from .buffering import buffered, parse_buffers, trade_lines
 from .options import make_job, target_options
 from .words import percent, table
 
-__all__ = ["chain_lines", "ladder_lines", "schedule"]
+__all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
+
+#: How many lines that overtake others are shown.
+_MOVED_SHOWN = 5
 
 
 @click.command()
 @target_options
-@click.option("--policy", type=click.Choice(POLICIES), help="Only this policy. Default: all, and the details of list.")
+@click.option(
+    "--policy",
+    type=click.Choice(KNOWN_POLICIES),
+    help="Only this policy. Default: all but optimal, and the details of list.",
+)
 @click.option("--effort", type=click.Choice(sorted(EFFORTS)), default="normal", show_default=True)
+@click.option(
+    "--time-limit",
+    type=float,
+    metavar="SECONDS",
+    help=f"How long --policy optimal may search. Default: {DEFAULT_TIME_LIMIT_S:g}.",
+)
+@click.option("--seed", type=int, metavar="N", help="The seed of the choices of --policy optimal. Default: 0.")
+@click.option(
+    "--buffers",
+    metavar="K|A-B",
+    help="Give scopes K rotating copies of their bytes, so that iterations overlap. A-B: makespan and scratch of each.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the schedule (of --policy, default list) as JSON.")
-def schedule(policy: str | None, effort: str, as_json: bool, **options: Any) -> None:
-    """Schedule TARGET: makespans beside the lower bounds, the critical chain by cause, utilisation.
+def schedule(
+    policy: str | None,
+    effort: str,
+    time_limit: float | None,
+    seed: int | None,
+    buffers: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Schedule TARGET: makespans beside the lower bounds, what reordering gains, the critical chain by cause,
+    utilisation.
 
     Exit status 1: a deadlock under the policy asked for.
     """
+    limit = _limit(policy, time_limit, seed)
+    copies = parse_buffers(buffers) if buffers is not None else None
+    if as_json and copies and len(copies) > 1:
+        raise OptionError(
+            f"--json with --buffers {buffers}", help="JSON holds one schedule: give one number of buffers"
+        )
     job = make_job(**options)
     graph = job.graph()
+    wanted = [policy] if policy else POLICIES
+    if copies and len(copies) > 1:
+        click.echo(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
+        click.echo("\n".join(trade_lines(graph, copies, wanted, job.machine, effort, limit)))
+        return
+    if copies:
+        traced, graph = graph, buffered(graph, copies[0])
     if as_json:
-        made = api.schedule(graph, policy or "list", job.machine, effort)
+        made = api.schedule(graph, policy or "list", job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
         click.echo(made.to_json())
         return
-    ladder = api.compare(graph, [policy] if policy else POLICIES, job.machine, effort)
+    if copies:
+        click.echo("\n".join([*trade_lines(traced, copies, wanted, job.machine, effort, limit), ""]))
+    ladder = api.compare(graph, wanted, job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
     click.echo(
         f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
+        + (f", buffers={graph.buffers}" if graph.buffers else "")
     )
-    click.echo("\n".join(ladder_lines(ladder)))
+    click.echo("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
     last = ladder.rows[-1]
     if last.schedule is None:
         assert last.deadlock is not None, "a row has a schedule or a deadlock"
@@ -47,7 +95,45 @@ def schedule(policy: str | None, effort: str, as_json: bool, **options: Any) -> 
             raise last.deadlock
         click.echo(f"\n{last.deadlock}")
         return
-    click.echo("\n".join(["", *chain_lines(last.schedule)]))
+    click.echo("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
+
+
+def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> SolverLimit:
+    for option, value in (("--time-limit", time_limit), ("--seed", seed)):
+        if value is not None and policy != OPTIMAL:
+            raise OptionError(f"{option} without --policy optimal", help="no other policy has one: see --effort")
+    return SolverLimit(DEFAULT_TIME_LIMIT_S if time_limit is None else time_limit, seed or 0)
+
+
+def proof_lines(ladder: Ladder, limit: SolverLimit) -> Iterator[str]:
+    """Of the exact policy: whether it proved what it found, and if not how far off that can be."""
+    for row in ladder:
+        if row.policy == OPTIMAL and row.schedule is not None:
+            if row.schedule.proved_optimal:
+                yield "  optimal: proved, no schedule is shorter"
+            else:
+                above = percent(row.schedule.makespan_ps - row.schedule.bound_ps, row.schedule.bound_ps)
+                yield f"  optimal: not proved within {limit.seconds:g} s, at most {above} above the optimum"
+
+
+def reordering_lines(ladder: Ladder) -> Iterator[str]:
+    """What ``list`` gains over ``lazy``, and the lines that overtake most for it."""
+    schedules = {row.policy: row.schedule for row in ladder}
+    lazy, best = schedules.get("lazy"), schedules.get("list")
+    if lazy is None or best is None or best.makespan_ps >= lazy.makespan_ps:
+        return
+    gained = lazy.makespan_ps - best.makespan_ps
+    yield ""
+    yield f"what reordering gains: {format_ps(gained)} ({percent(gained, lazy.makespan_ps)} of lazy)"
+    rows: list[Sequence[str]] = [("line", "what", "nodes", "places sooner", "earlier (mean)", "(most)")]
+    for moved in best.moved_against(lazy)[:_MOVED_SHOWN]:
+        if moved.mean_places > 0:
+            place = moved.location.short if moved.location else "?"
+            what = f"{moved.op} {quote(moved.name)}".strip()
+            times = (format_ps(moved.mean_ps), format_ps(moved.most_ps))
+            rows.append((place, what, f"{moved.count:,}", f"{moved.mean_places:.1f}", *times))
+    if len(rows) > 1:
+        yield table(rows, right=(2, 3, 4, 5))
 
 
 def ladder_lines(ladder: Ladder) -> list[str]:

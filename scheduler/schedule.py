@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..ir.errors import MachineError
+from ..ir.errors import ArgumentError, MachineError
 from ..ir.graph import Graph
 from ..ir.tables import IntArray, Reason
 from .bounds import Bounds, lower_bounds
@@ -21,6 +21,7 @@ from .lanes import assign_lanes
 from .latency import latencies_ps
 from .list_search import check_effort
 from .machine import Machine, load_machine
+from .moved import Moved, moved_nodes
 from .optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_solvable, solve
 from .policies import OPTIMAL, Deadlock, check_policy, run_policy
 from .problem import EngineInstance, Problem, make_problem
@@ -142,6 +143,17 @@ class Schedule:
         """What waiting for reused scratch costs, and which pairs of lines cost most."""
         times = Times(self.issue_ps, self.start_ps)
         return price_of_reuse(self.graph, self.problem, self.policy, self.effort, times, self.lane)
+
+    def moved_against(self, other: Schedule) -> tuple[Moved, ...]:
+        """What this schedule starts sooner than another one of the same graph, by source line and operation, what
+        overtakes most first: ``list`` against ``lazy`` says what an author gains by reordering, and how. Raises
+        ``ArgumentError`` for a schedule of another graph."""
+        if other.graph is not self.graph and other.graph != self.graph:
+            raise ArgumentError(
+                f"schedules of different graphs: {self.graph.kernel} and {other.graph.kernel}",
+                help="schedule one graph under two policies",
+            )
+        return moved_nodes(self.graph, self.start_ps, other.start_ps)
 
     def to_dict(self) -> dict[str, Any]:
         """The schedule as plain data, enough for an outside program to verify it: what :meth:`to_json` writes."""
