@@ -280,6 +280,11 @@ def _between_allocations(graph: GraphColumns, flags: IntArray, rows: _Rows) -> N
     length = int(stop[scratch].max()) + 1
     base = nodes.rank[accesses.node].astype(np.int64) * length
     low, high = start + base, stop + base
+    # A read with gaps covers bytes that it does not read. Where nothing of its allocation wrote them before, it would
+    # stand for the write that takes them over.
+    gaps = scratch[(~write & ~solid & (flags != 0))[scratch]]
+    if len(gaps):
+        irregular[_leading_reads(graph, low, high, scratch[flags[scratch] != 0])] = True
 
     meets = np.zeros(len(accesses), dtype=np.bool_)
     meets[scratch] = True
@@ -307,6 +312,17 @@ def _between_allocations(graph: GraphColumns, flags: IntArray, rows: _Rows) -> N
         cell, access = cell[keep], access[keep]
         order = np.argsort(cell, kind="stable")
         _step_by_step(graph, cell[order], access[order], solid, rows)
+
+
+def _leading_reads(graph: GraphColumns, low: IntArray, high: IntArray, chosen: IntArray) -> IntArray:
+    """The reads that come first among their allocation's accesses to some cell of the bytes."""
+    cell, access = _byte_cells(np.unique(np.concatenate([low[chosen], high[chosen]])), low, high, chosen)
+    order = np.argsort(cell, kind="stable")
+    cell, access = cell[order], access[order]
+    storage = graph.accesses.storage[access]
+    leads = np.ones(len(cell), dtype=np.bool_)
+    leads[1:] = (cell[1:] != cell[:-1]) | (storage[1:] != storage[:-1])
+    return np.unique(access[leads & (graph.accesses.mode[access] == Mode.READ)])
 
 
 def _byte_cells(bounds: IntArray, low: IntArray, high: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:

@@ -353,6 +353,28 @@ def test_a_write_with_gaps_between_allocations_keeps_both() -> None:
     assert {(3, 6), (6, 9), (3, 9)} <= recycled(graph)
 
 
+def test_a_read_with_gaps_does_not_take_bytes_over() -> None:
+    """A column is read before the bytes between its elements are written for the first time: that write still waits for
+    the last reader of the allocation that held them before."""
+
+    def kernel(x: Any) -> None:
+        element = tl.zeros((1, 1), "f32")  # 0
+        with tl.scratch_scope():  # 1
+            tl.exp(tl.load(x))  # 2, 3; exit 4
+        with tl.scratch_scope():  # 5
+            whole = tl.empty((8, 8), "f32")
+            for row in range(3):
+                tl.copy_to(whole[row : row + 1, 0:1], element)  # 6, 7, 8
+            tl.exp(whole[0:3, 0:1])  # 9
+            tl.copy_to(whole[0:1, 1:2], element)  # 10
+
+    graph = trace(kernel, x=(8, 8))
+    found = edges(graph)
+    assert (3, 10, "war") in found
+    assert (3, 10) in recycled(graph)
+    assert {(3, node, "war") for node in (6, 7, 8)} <= found
+
+
 def test_markers_wait_for_nothing() -> None:
     """A scope's markers access nothing: they have no edges."""
 
