@@ -29,8 +29,8 @@ def moves(graph: ks.Graph) -> tuple[ks.Schedule, ks.Schedule]:
 
 
 def test_a_load_that_comes_too_late_is_the_first_to_move() -> None:
-    """The second load starts with the first exponential, as soon as the channel is free: it overtakes the other two, and
-    moves by the time of all three."""
+    """The second load starts with the first exponential, as soon as the channel is free. It overtakes the other two,
+    and moves by the time of all three."""
     graph = ks.trace(late_load, ks.hbm((32, 16), "f32"), ks.hbm((16, 16), "f32"))
     listed, lazy = moves(graph)
     load, *others = listed.moved_against(lazy)
