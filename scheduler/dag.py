@@ -1,17 +1,18 @@
 """A scheduling problem on plain arrays: nodes with a duration and an engine, and edges between them.
 
-The loops here run over flat lists of integers and nothing else, so that a compiled version can take their source as it
-is.
+What loops over nodes and edges is written as :mod:`.loops` describes.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import attrs
 import numpy as np
 
 from ..ir.tables import IntArray
+from .loops import run_loop
 
 __all__ = ["Dag", "find_cycle", "longest_from_start", "longest_to_end", "topological_order"]
 
@@ -53,6 +54,11 @@ class Dag:
     def has_cycle(self) -> bool:
         return len(self.order) < len(self)
 
+    @cached_property
+    def horizon_ps(self) -> int:
+        """No schedule without needless waits is longer: the last release and all durations in a row."""
+        return int(self.release_ps.max(initial=0)) + int(self.duration_ps.sum(dtype=object) if len(self) else 0)
+
     def reversed(self) -> Dag:
         """The same problem with time running backwards, without releases."""
         order = np.lexsort((self.target, self.source))
@@ -70,20 +76,41 @@ def topological_order(preferred: IntArray, source: IntArray, target: IntArray) -
     if bool(np.all(place[source] < place[target])):
         return preferred
     by_source = np.argsort(source, kind="stable")
-    starts: list[int] = np.searchsorted(source[by_source], np.arange(count + 1)).tolist()
-    targets: list[int] = target[by_source].tolist()
-    missing: list[int] = np.bincount(target, minlength=count).tolist()
-    ready = [int(node) for node in preferred[::-1] if not missing[node]]
-    order: list[int] = []
-    while ready:
-        node = ready.pop()
-        order.append(node)
-        for arc in range(starts[node], starts[node + 1]):
-            after = targets[arc]
+    order = run_loop(
+        _kahn_pass,
+        count,
+        np.empty(count + 1, dtype=np.int64),
+        preferred,
+        np.searchsorted(source[by_source], np.arange(count + 1)),
+        target[by_source],
+        np.bincount(target, minlength=count),
+    )
+    return order[1 : 1 + int(order[0])]
+
+
+def _kahn_pass(order: Any, preferred: Any, succ_start: Any, succ: Any, missing: Any) -> Any:
+    """The loop of :func:`topological_order`: how many nodes there are in the order, then these."""
+    count = len(preferred)
+    ready = [0 for _ in range(count)]
+    waiting = 0
+    for number in range(count - 1, -1, -1):
+        if missing[preferred[number]] == 0:
+            ready[waiting] = preferred[number]
+            waiting += 1
+    placed = 0
+    while waiting > 0:
+        waiting -= 1
+        node = ready[waiting]
+        placed += 1
+        order[placed] = node
+        for arc in range(succ_start[node], succ_start[node + 1]):
+            after = succ[arc]
             missing[after] -= 1
-            if not missing[after]:
-                ready.append(after)
-    return np.array(order, dtype=np.int64)
+            if missing[after] == 0:
+                ready[waiting] = after
+                waiting += 1
+    order[0] = placed
+    return order
 
 
 def find_cycle(count: int, order: IntArray, source: IntArray, target: IntArray) -> list[int]:
@@ -109,31 +136,36 @@ def find_cycle(count: int, order: IntArray, source: IntArray, target: IntArray) 
 def longest_to_end(dag: Dag, weight: IntArray | None = None) -> IntArray:
     """For each node the length of the longest path from its start to the end of all, its own duration included, int64
     ``(n,)``; of other weights where given. The edges must close no cycle."""
-    length: list[int] = (dag.duration_ps if weight is None else weight).tolist()
-    starts, targets = (column.tolist() for column in dag.successors)
-    for node in dag.order[::-1].tolist():
+    length = (dag.duration_ps if weight is None else weight).copy()
+    return run_loop(_to_end_pass, len(dag), length, dag.order[::-1], *dag.successors)
+
+
+def _to_end_pass(length: Any, order: Any, succ_start: Any, succ: Any) -> Any:
+    for node in order:
         longest = 0
-        for arc in range(starts[node], starts[node + 1]):
-            after = length[targets[arc]]
+        for arc in range(succ_start[node], succ_start[node + 1]):
+            after = length[succ[arc]]
             if after > longest:
                 longest = after
         length[node] += longest
-    return np.array(length, dtype=np.int64)
+    return length
 
 
 def longest_from_start(dag: Dag) -> IntArray:
     """For each node the earliest time at which it could start if engines were endless: its release, and the longest
     path to it, int64 ``(n,)``. The edges must close no cycle."""
-    head: list[int] = dag.release_ps.tolist()
-    duration: list[int] = dag.duration_ps.tolist()
-    starts: list[int] = dag.pred_start.tolist()
-    sources: list[int] = dag.source.tolist()
-    for node in dag.order.tolist():
+    return run_loop(
+        _from_start_pass, len(dag), dag.release_ps.copy(), dag.order, dag.duration_ps, dag.pred_start, dag.source
+    )
+
+
+def _from_start_pass(head: Any, order: Any, duration: Any, pred_start: Any, source: Any) -> Any:
+    for node in order:
         earliest = head[node]
-        for arc in range(starts[node], starts[node + 1]):
-            before = sources[arc]
+        for arc in range(pred_start[node], pred_start[node + 1]):
+            before = source[arc]
             end = head[before] + duration[before]
             if end > earliest:
                 earliest = end
         head[node] = earliest
-    return np.array(head, dtype=np.int64)
+    return head

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
+from heapq import heapreplace
+from typing import Any
 
 import attrs
 import numpy as np
 
 from ..ir.tables import IntArray
 from .constraints import Constraints
+from .loops import run_loop
 from .problem import Problem
 
 __all__ = ["Times", "run_in_order"]
@@ -29,27 +31,41 @@ def run_in_order(problem: Problem, constraints: Constraints) -> Times:
     one before it. Every time is a maximum over a subset of what a stricter policy takes it over, and such queues are
     monotone in their arrivals (Kiefer and Wolfowitz 1955), so that a policy with fewer constraints is never slower.
     """
-    time: list[int] = constraints.base_ps.tolist()
-    starts: list[int] = constraints.arc_start.tolist()
-    sources: list[int] = constraints.source.tolist()
-    weights: list[int] = constraints.weight_ps.tolist()
-    lanes: list[int] = constraints.lanes.tolist()
-    duration: list[int] = problem.dag.duration_ps.tolist()
+    n = len(problem)
+    duration = np.zeros(len(constraints.base_ps), dtype=np.int64)
+    duration[:n] = problem.dag.duration_ps
+    times = run_loop(
+        _in_order_pass,
+        n,
+        constraints.base_ps.copy(),
+        constraints.order,
+        duration,
+        constraints.lanes,
+        problem.dag.channels,
+        constraints.arc_start,
+        constraints.source,
+        constraints.weight_ps,
+    )
+    return Times(issue_ps=times[n:][problem.command], start_ps=times[:n])
+
+
+def _in_order_pass(
+    time: Any, order: Any, duration: Any, lanes: Any, channels: Any, arc_start: Any, source: Any, weight: Any
+) -> Any:
+    """The loop of :func:`run_in_order`; ``time`` comes in as each event's earliest time."""
     # By engine: when each of its lanes falls free, as a heap.
-    free = [[0] * int(count) for count in problem.dag.channels.tolist()]
-    for event in constraints.order.tolist():
+    free = [[0 for _ in range(channels[on])] for on in range(len(channels))]
+    for event in order:
         at = time[event]
-        for arc in range(starts[event], starts[event + 1]):
-            other = time[sources[arc]] + weights[arc]
+        for arc in range(arc_start[event], arc_start[event + 1]):
+            other = time[source[arc]] + weight[arc]
             if other > at:
                 at = other
-        engine = lanes[event]
-        if engine >= 0:
-            heap = free[engine]
-            if heap[0] > at:
-                at = heap[0]
-            heapq.heapreplace(heap, at + duration[event])
+        on = lanes[event]
+        if on >= 0:
+            ends = free[on]
+            if ends[0] > at:
+                at = ends[0]
+            heapreplace(ends, at + duration[event])
         time[event] = at
-    times = np.array(time, dtype=np.int64)
-    n = len(problem)
-    return Times(issue_ps=times[n:][problem.command], start_ps=times[:n])
+    return time

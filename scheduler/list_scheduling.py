@@ -7,12 +7,14 @@ has a ready node. About one heap operation an event, whatever the graph's shape.
 
 from __future__ import annotations
 
-import heapq
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Any
 
 import numpy as np
 
 from ..ir.tables import IntArray
 from .dag import Dag
+from .loops import LARGEST_COMPILED, run_loop
 
 __all__ = ["left_shifted", "list_schedule"]
 
@@ -25,57 +27,96 @@ def list_schedule(dag: Dag, rank: IntArray) -> IntArray:
     n = len(dag)
     node_at = np.empty(n, dtype=np.int64)
     node_at[rank] = np.arange(n)
-    nodes: list[int] = node_at.tolist()
-    places: list[int] = rank.tolist()
-    duration: list[int] = dag.duration_ps.tolist()
-    release: list[int] = dag.release_ps.tolist()
-    engine: list[int] = dag.engine.tolist()
-    free: list[int] = dag.channels.tolist()
-    succ_start, succ = (column.tolist() for column in dag.successors)
-    missing: list[int] = np.bincount(dag.target, minlength=n).tolist()
-    ready: list[list[int]] = [[] for _ in free]
-    start = [0] * n
-    # Events are (time, number): a node below n ends, n + node is released. One integer each, time in the high bits.
-    shift = (2 * n).bit_length()
-    mask = (1 << shift) - 1
-    events = [(release[node] << shift) | (n + node) for node in range(n) if not missing[node]]
-    heapq.heapify(events)
-    push, pop = heapq.heappush, heapq.heappop
-    while events:
-        now = events[0] >> shift
-        touched: list[int] = []
-        while events and events[0] >> shift == now:
-            event = pop(events) & mask
+    # Events are one integer each, time in the high bits; the low ones say what happens.
+    bits = (2 * n).bit_length()
+    return run_loop(
+        _list_pass,
+        n,
+        np.zeros(n, dtype=np.int64),
+        node_at,
+        rank,
+        dag.duration_ps,
+        dag.release_ps,
+        dag.engine,
+        dag.channels.copy(),
+        *dag.successors,
+        np.bincount(dag.target, minlength=n),
+        bits,
+        exact=dag.horizon_ps <= LARGEST_COMPILED >> bits,
+    )
+
+
+def _list_pass(
+    start: Any,
+    node_at: Any,
+    place: Any,
+    duration: Any,
+    release: Any,
+    engine: Any,
+    free: Any,
+    succ_start: Any,
+    succ: Any,
+    missing: Any,
+    bits: int,
+) -> Any:
+    """The loop of :func:`list_schedule`; writes ``start``, ``free`` and ``missing``."""
+    n = len(start)
+    mask = (1 << bits) - 1
+    ready = [[0 for _ in range(0)] for _ in range(len(free))]
+    arrived = [0 for _ in range(n + 1)]
+    touched = [0 for _ in range(len(free) + 1)]
+    is_touched = [False for _ in range(len(free) + 1)]
+    # An event below n: that node ends; n + node: it is released.
+    events = [(release[node] << bits) | (n + node) for node in range(n) if missing[node] == 0]
+    heapify(events)
+    while len(events) > 0:
+        now = events[0] >> bits
+        changed = 0
+        while len(events) > 0 and events[0] >> bits == now:
+            event = heappop(events) & mask
+            arrivals = 0
             if event >= n:
-                arrived = [event - n]
+                arrived[0] = event - n
+                arrivals = 1
             else:
-                if engine[event] >= 0:
-                    free[engine[event]] += 1
-                    touched.append(engine[event])
-                arrived = []
+                on = engine[event]
+                if on >= 0:
+                    free[on] += 1
+                    if not is_touched[on]:
+                        is_touched[on] = True
+                        touched[changed] = on
+                        changed += 1
                 for arc in range(succ_start[event], succ_start[event + 1]):
                     after = succ[arc]
                     missing[after] -= 1
-                    if not missing[after]:
+                    if missing[after] == 0:
                         if release[after] > now:
-                            push(events, (release[after] << shift) | (n + after))
+                            heappush(events, (release[after] << bits) | (n + after))
                         else:
-                            arrived.append(after)
-            for node in arrived:
-                if engine[node] < 0:
+                            arrived[arrivals] = after
+                            arrivals += 1
+            for number in range(arrivals):
+                node = arrived[number]
+                on = engine[node]
+                if on < 0:
                     start[node] = now
-                    push(events, ((now + duration[node]) << shift) | node)
+                    heappush(events, ((now + duration[node]) << bits) | node)
                 else:
-                    push(ready[engine[node]], places[node])
-                    touched.append(engine[node])
-        for on in touched:
+                    heappush(ready[on], place[node])
+                    if not is_touched[on]:
+                        is_touched[on] = True
+                        touched[changed] = on
+                        changed += 1
+        for number in range(changed):
+            on = touched[number]
+            is_touched[on] = False
             waiting = ready[on]
-            while waiting and free[on]:
-                node = nodes[pop(waiting)]
+            while len(waiting) > 0 and free[on] > 0:
+                node = node_at[heappop(waiting)]
                 free[on] -= 1
                 start[node] = now
-                push(events, ((now + duration[node]) << shift) | node)
-    return np.array(start, dtype=np.int64)
+                heappush(events, ((now + duration[node]) << bits) | node)
+    return start
 
 
 def left_shifted(dag: Dag, start: IntArray) -> IntArray:
@@ -83,23 +124,38 @@ def left_shifted(dag: Dag, start: IntArray) -> IntArray:
     their starts: no node starts later than before. The edges must close no cycle."""
     place = np.empty(len(dag), dtype=np.int64)
     place[dag.order] = np.arange(len(dag))
-    end: list[int] = dag.release_ps.tolist()
-    duration: list[int] = dag.duration_ps.tolist()
-    engine: list[int] = dag.engine.tolist()
-    starts: list[int] = dag.pred_start.tolist()
-    sources: list[int] = dag.source.tolist()
+    order = np.lexsort((place, start + dag.duration_ps, start))
+    end = run_loop(
+        _left_shift_pass,
+        len(dag),
+        dag.release_ps.copy(),
+        order,
+        dag.duration_ps,
+        dag.engine,
+        dag.channels,
+        dag.pred_start,
+        dag.source,
+    )
+    return end - dag.duration_ps
+
+
+def _left_shift_pass(
+    end: Any, order: Any, duration: Any, engine: Any, channels: Any, pred_start: Any, source: Any
+) -> Any:
+    """The loop of :func:`left_shifted`; ``end`` comes in as the releases."""
     # By engine: when each of its lanes falls free, as a heap.
-    free = [[0] * int(count) for count in dag.channels.tolist()]
-    for node in np.lexsort((place, start + dag.duration_ps, start)).tolist():
+    free = [[0 for _ in range(channels[on])] for on in range(len(channels))]
+    for node in order:
         at = end[node]
-        for arc in range(starts[node], starts[node + 1]):
-            before = end[sources[arc]]
+        for arc in range(pred_start[node], pred_start[node + 1]):
+            before = end[source[arc]]
             if before > at:
                 at = before
-        if engine[node] >= 0:
-            heap = free[engine[node]]
-            if heap[0] > at:
-                at = heap[0]
-            heapq.heapreplace(heap, at + duration[node])
+        on = engine[node]
+        if on >= 0:
+            lanes = free[on]
+            if lanes[0] > at:
+                at = lanes[0]
+            heapreplace(lanes, at + duration[node])
         end[node] = at + duration[node]
-    return np.array(end, dtype=np.int64) - dag.duration_ps
+    return end
