@@ -42,6 +42,7 @@ __all__ = [
     "ScratchOverflowError",
     "ShapeError",
     "TargetMismatchError",
+    "TimeLimitError",
     "TracedValueError",
     "UnknownNameError",
     "UseAfterScopeError",
@@ -214,6 +215,10 @@ class OutputError(KernscopeError, OSError):
 
 class RuleError(KernscopeError, LookupError):
     """An unknown rule code."""
+
+
+class TimeLimitError(KernscopeError, TimeoutError):
+    """A kernel that was given a time limit did not end within it."""
 
 
 class MissingExtraError(KernscopeError, ImportError):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
+import traceback
 from collections.abc import Iterator
 from typing import Literal
 
 import attrs
 
+from ..ir.errors import KernscopeError
 from ..ir.location import Location
 from .excerpt import excerpts, pointer
 from .source import printable
 
-__all__ = ["SEVERITIES", "Diagnostic", "LintReport", "Place", "Severity"]
+__all__ = ["SEVERITIES", "Diagnostic", "Failure", "LintReport", "Place", "Severity"]
 
 Severity = Literal["error", "warning", "info"]
 #: From the most to the least severe.
@@ -62,6 +64,26 @@ class Diagnostic:
         if self.help:
             lines.append(f"  = help: {printable(self.help)}")
         return "\n".join(lines)
+
+
+@attrs.frozen
+class Failure:
+    """A file, kernel or launch (``title``) that could not be linted: neither clean nor at fault.
+
+    ``text`` is the error as a user reads it, its ``help:`` included; ``debug`` its traceback, where there is one.
+    """
+
+    title: str
+    text: str
+    debug: str = ""
+
+    @classmethod
+    def of(cls, title: str, error: KernscopeError) -> Failure:
+        """What an error says of a title."""
+        return cls(title, str(error), "".join(traceback.format_exception(error)))
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Reports as text: the full form with excerpts, one line a finding, JSON."""
+"""Reports as text: the full form with excerpts, one line a finding, JSON; and the table of all formats."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from ..ir.location import Location
 from .excerpt import pointer
-from .findings import SEVERITIES, Diagnostic, LintReport
+from .findings import SEVERITIES, Diagnostic, Failure, LintReport
+from .formats_github import format_github
+from .formats_sarif import format_sarif
 from .source import character_column, printable
 
-__all__ = ["FORMATS", "JSON_VERSION", "format_concise", "format_full", "format_json"]
+__all__ = ["FORMATS", "JSON_VERSION", "Format", "format_concise", "format_full", "format_json"]
 
 JSON_VERSION = 1
 
@@ -66,9 +68,22 @@ def _place(location: Location) -> dict[str, Any]:
     }
 
 
+def _findings_only(format_reports: Callable[[Sequence[LintReport]], str]) -> Format:
+    """Of a format that has no place for what could not be linted: that is told on stderr alone."""
+
+    def formatted(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
+        return format_reports(reports)
+
+    return formatted
+
+
+Format = Callable[[Sequence[LintReport], Sequence[Failure]], str]
+
 #: By the name that the command line's ``--output-format`` takes.
-FORMATS: Mapping[str, Callable[[Sequence[LintReport]], str]] = {
-    "full": format_full,
-    "concise": format_concise,
-    "json": format_json,
+FORMATS: Mapping[str, Format] = {
+    "full": _findings_only(format_full),
+    "concise": _findings_only(format_concise),
+    "json": _findings_only(format_json),
+    "sarif": format_sarif,
+    "github": format_github,
 }
