@@ -81,6 +81,11 @@ class LintContext:
         """The stack row of a node; -1 for none."""
         return -1 if node is None else int(self.graph.nodes.stack[node])
 
+    def line(self, stack: int) -> str:
+        """A row of the stack table for a sentence: ``line 12``."""
+        place = self.location(stack)
+        return f"line {place.line}" if place is not None else "an unknown line"
+
     def name_of(self, storage: int) -> str:
         """A storage for a reader: its name in backticks, or its layout."""
         storages = self.graph.storages

@@ -16,9 +16,16 @@ from ..ir.columns import GraphColumns
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode, StorageKind
 from .liveness_growth import Growth, find_growth
-from .liveness_violations import Violation, ViolationKind, find_violations, held_bytes, rank_bounds
+from .liveness_violations import (
+    Violation,
+    ViolationColumns,
+    ViolationKind,
+    find_violations,
+    held_bytes,
+    rank_bounds,
+)
 
-__all__ = ["Growth", "Holder", "Liveness", "Violation", "ViolationKind", "liveness"]
+__all__ = ["Growth", "Holder", "Liveness", "Violation", "ViolationColumns", "ViolationKind", "liveness"]
 
 
 @attrs.frozen
@@ -88,6 +95,11 @@ class Liveness:
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
         """Every use after scope, write after scope, read before write and overflow, in program order."""
+        return self.violation_columns.records()
+
+    @cached_property
+    def violation_columns(self) -> ViolationColumns:
+        """The same as columns: no object for each."""
         return find_violations(self.graph)
 
     def held_at_peak(self, rank: int | None = None) -> IntArray:
@@ -126,7 +138,7 @@ class Liveness:
     def __repr__(self) -> str:
         return (
             f"<Liveness {self.graph.kernel}: peak {self.peak_bytes:,} of {self.graph.target.scratch_bytes:,} B, "
-            f"bound {self.peak_bound_bytes:,} B, violations={len(self.violations)}>"
+            f"bound {self.peak_bound_bytes:,} B, violations={len(self.violation_columns)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -134,7 +146,7 @@ class Liveness:
         rows = [
             ("peak", f"{self.peak_bytes:,} B of {budget:,} B"),
             ("largest sum of live bytes", f"{self.peak_bound_bytes:,} B"),
-            ("violations", f"{len(self.violations):,}"),
+            ("violations", f"{len(self.violation_columns):,}"),
             *((growth.location.short if growth.location else "growth", str(growth)) for growth in self.growth()),
         ]
         rows += [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections.abc import Iterator
 
 import attrs
 import numpy as np
@@ -18,7 +17,7 @@ from ..ir.columns import GraphColumns
 from ..ir.layout import Layout
 from ..ir.tables import IntArray, Mode, StorageKind
 
-__all__ = ["Violation", "ViolationKind", "find_violations", "held_bytes", "rank_bounds"]
+__all__ = ["Violation", "ViolationColumns", "ViolationKind", "find_violations", "held_bytes", "rank_bounds"]
 
 
 class ViolationKind(enum.StrEnum):
@@ -30,7 +29,8 @@ class ViolationKind(enum.StrEnum):
     OVERFLOW = "overflow"
 
 
-_KIND_ORDER = {kind: number for number, kind in enumerate(ViolationKind)}
+_KINDS = tuple(ViolationKind)
+_NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 @attrs.frozen
@@ -55,6 +55,51 @@ class Violation:
     end_bytes: int | None = None
 
 
+@attrs.frozen(eq=False)
+class ViolationColumns:
+    """Violations as columns, a row each, in the order of :func:`find_violations`. ``kind`` is the kind's place in
+    :class:`ViolationKind`; the others are as in :class:`Violation`, with -1 for None."""
+
+    kind: IntArray
+    node: IntArray
+    allocation: IntArray
+    rank: IntArray
+    scope_exit: IntArray
+    reused_by: IntArray
+    written_by: IntArray
+    end_bytes: IntArray
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def of(self, kind: ViolationKind) -> ViolationColumns:
+        """Those of one kind."""
+        return self.take(np.flatnonzero(self.kind == _NUMBER[kind]))
+
+    def take(self, rows: IntArray) -> ViolationColumns:
+        """Some of them, in the order given."""
+        return ViolationColumns(*(getattr(self, field.name)[rows] for field in attrs.fields(ViolationColumns)))
+
+    def records(self) -> tuple[Violation, ...]:
+        """An object for each."""
+        columns = (getattr(self, field.name).tolist() for field in attrs.fields(ViolationColumns))
+        return tuple(
+            Violation(_KINDS[kind], _some(node), allocation, rank, *map(_some, others))
+            for kind, node, allocation, rank, *others in zip(*columns, strict=True)
+        )
+
+
+def _some(value: int) -> int | None:
+    return None if value < 0 else value
+
+
+def _columns(kind: ViolationKind, **columns: IntArray) -> ViolationColumns:
+    count = len(columns["node"])
+    names = [field.name for field in attrs.fields(ViolationColumns)]
+    filled = {name: np.asarray(columns.get(name, np.full(count, -1)), dtype=np.int64) for name in names}
+    return ViolationColumns(**{**filled, "kind": np.full(count, _NUMBER[kind], dtype=np.int64)})
+
+
 def rank_bounds(graph: GraphColumns) -> IntArray:
     """``(ranks + 1,)``: the nodes of rank r are ``bounds[r]`` up to ``bounds[r + 1]``."""
     return np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
@@ -67,49 +112,53 @@ def held_bytes(graph: GraphColumns) -> IntArray:
     return np.where(graph.storages.kind == StorageKind.SCRATCH, rounded, 0)
 
 
-def find_violations(graph: GraphColumns) -> tuple[Violation, ...]:
+def find_violations(graph: GraphColumns) -> ViolationColumns:
     """All faults, ordered by node, then by kind (in the order of :class:`ViolationKind`), then by allocation."""
-    found = [*_stale_accesses(graph), *_unwritten_reads(graph), *_overflows(graph)]
-    last = len(graph.nodes)
-    found.sort(key=lambda v: (last if v.node is None else v.node, _KIND_ORDER[v.kind], v.allocation))
-    return tuple(found)
+    parts = [*_stale_accesses(graph), _unwritten_reads(graph), _overflows(graph)]
+    names = [field.name for field in attrs.fields(ViolationColumns)]
+    found = ViolationColumns(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    node = np.where(found.node < 0, len(graph.nodes), found.node)
+    return found.take(np.lexsort((found.allocation, found.kind, node)))
 
 
 # --- after the scope --------------------------------------------------------------------------------------------------
 
 
-def _stale_accesses(graph: GraphColumns) -> Iterator[Violation]:
+def _stale_accesses(graph: GraphColumns) -> tuple[ViolationColumns, ViolationColumns]:
+    """Reads, then writes."""
     accesses, storages = graph.accesses, graph.storages
     freed = storages.freed[accesses.storage]
     rows = np.flatnonzero((freed >= 0) & (accesses.node > freed))
-    if len(rows) == 0:
-        return
     # One fault a node and allocation, however many of the node's operands are views of it.
     faults = np.unique(
         np.column_stack((accesses.node[rows], accesses.storage[rows], accesses.mode[rows])).astype(np.int64), axis=0
     )
-    reused = _next_owner(graph, np.unique(faults[:, 1]))
-    rank, exit_node, born = storages.rank.tolist(), storages.freed.tolist(), storages.born.tolist()
-    for node, allocation, mode in faults.tolist():
-        owner = reused.get(allocation)
-        yield Violation(
-            kind=ViolationKind.USE_AFTER_SCOPE if mode == Mode.READ else ViolationKind.WRITE_AFTER_SCOPE,
-            node=node,
-            allocation=allocation,
-            rank=rank[allocation],
-            scope_exit=exit_node[allocation],
-            reused_by=owner if owner is not None and born[owner] < node else None,
-        )
+    node, allocation, mode = faults.T
+    owner = _next_owner(graph, np.unique(allocation))[allocation]
+    owner = np.where(storages.born[owner] < node, owner, -1)
+    columns = {
+        "node": node,
+        "allocation": allocation,
+        "rank": storages.rank[allocation],
+        "scope_exit": storages.freed[allocation],
+        "reused_by": owner,
+    }
+    reads, writes = ({name: column[mode == m] for name, column in columns.items()} for m in (Mode.READ, Mode.WRITE))
+    return _columns(ViolationKind.USE_AFTER_SCOPE, **reads), _columns(ViolationKind.WRITE_AFTER_SCOPE, **writes)
 
 
-def _next_owner(graph: GraphColumns, allocations: IntArray) -> dict[int, int]:
-    """For freed allocations: the first allocation that took some of their bytes afterwards, where there is one.
+def _next_owner(graph: GraphColumns, allocations: IntArray) -> IntArray:
+    """By storage, for the given freed allocations: the first allocation that took some of their bytes afterwards; -1
+    where there is none.
 
     The exit rewinds the cursor to at or below the allocation's address, and allocations fill scratch from the cursor
     upward: the first later one that ends beyond the address is the first to overlap. That is the classical search for
     the next greater element, from the right with a monotone stack.
     """
     storages = graph.storages
+    found = np.full(len(storages), -1, dtype=np.int64)
+    if not len(allocations):
+        return found
     ends = (storages.address + held_bytes(graph)).tolist()
     rank, address = storages.rank.tolist(), storages.address.tolist()
     # The first row made after the exit: births never decrease, as ranks follow one another (and HBM comes before all).
@@ -117,7 +166,6 @@ def _next_owner(graph: GraphColumns, allocations: IntArray) -> dict[int, int]:
     after = np.searchsorted(storages.born, storages.freed[allocations], side="right")
     for allocation, row in zip(allocations.tolist(), after.tolist(), strict=True):
         queries.setdefault(row, []).append(allocation)
-    found: dict[int, int] = {}
     stack_rows: list[int] = []  # candidates: from the bottom to the top, rows fall and so do ends
     stack_ends: list[int] = []  # the same rows' ends, negated, so that they rise
     for row in range(len(ends) - 1, min(queries) - 1, -1):
@@ -139,7 +187,7 @@ def _next_owner(graph: GraphColumns, allocations: IntArray) -> dict[int, int]:
 # --- before anything was written --------------------------------------------------------------------------------------
 
 
-def _unwritten_reads(graph: GraphColumns) -> Iterator[Violation]:
+def _unwritten_reads(graph: GraphColumns) -> ViolationColumns:
     accesses, storages = graph.accesses, graph.storages
     count = len(storages)
     distinct = np.array([_elements_shown(layout) for layout in graph.layouts], dtype=np.int64)
@@ -155,48 +203,49 @@ def _unwritten_reads(graph: GraphColumns) -> Iterator[Violation]:
     first_whole[accesses.storage[rows]] = rows
     early = alive & (np.arange(len(accesses)) < first_whole[accesses.storage])
     suspects = np.unique(accesses.storage[early & ~writes])
-    if len(suspects) == 0:
-        return
     suspected = np.zeros(count, dtype=np.bool_)
     suspected[suspects] = True
     # All that matters of the suspects: their accesses up to and including the first write of the whole.
     within = alive & suspected[accesses.storage] & (np.arange(len(accesses)) <= first_whole[accesses.storage])
     rows = np.flatnonzero(within)
     rows = rows[np.argsort(accesses.storage[rows], kind="stable")]
-    starts = np.searchsorted(accesses.storage[rows], suspects)
-    known: dict[tuple[int, bytes], list[tuple[int, int]]] = {}
-    for storage, piece in zip(suspects.tolist(), np.split(rows, starts[1:]), strict=True):
-        yield from _unwritten_of_one(graph, storage, piece, known)
-
-
-def _unwritten_of_one(
-    graph: GraphColumns, storage: int, rows: IntArray, known: dict[tuple[int, bytes], list[tuple[int, int]]]
-) -> Iterator[Violation]:
-    """The faults of one allocation, from its accesses in program order. A loop does the same to fresh bytes again and
-    again: what one sequence of views leads to is found once."""
-    accesses, layout = graph.accesses, int(graph.storages.layout[storage])
     events = np.column_stack((accesses.mode[rows], accesses.offset[rows], accesses.layout[rows])).astype(np.int64)
-    key = (layout, events.tobytes())
-    if key not in known:
-        known[key] = _missing(graph.layouts[layout].size, events, graph.layouts)
-    seen = -1
-    for read, write in known[key]:
-        node = int(accesses.node[rows[read]])
-        if node == seen:
-            continue
-        seen = node
-        yield Violation(
-            kind=ViolationKind.READ_BEFORE_WRITE,
-            node=node,
-            allocation=storage,
-            rank=int(graph.storages.rank[storage]),
-            written_by=None if write < 0 else int(accesses.node[rows[write]]),
-        )
+    starts = np.searchsorted(accesses.storage[rows], suspects)
+    stops = np.append(starts, len(rows))[1:]
+    # A loop does the same to fresh bytes again and again: what one sequence of views leads to is found once.
+    known: dict[tuple[int, bytes], IntArray] = {}
+    reads, latest, of = [], [], []
+    layouts = storages.layout[suspects].tolist()
+    for number, (layout, start, stop) in enumerate(zip(layouts, starts.tolist(), stops.tolist(), strict=True)):
+        key = (layout, events[start:stop].tobytes())
+        if key not in known:
+            known[key] = _missing(graph.layouts[layout].size, events[start:stop], graph.layouts)
+        early_reads = known[key]
+        if len(early_reads):
+            reads.append(early_reads[:, 0] + start)
+            latest.append(np.where(early_reads[:, 1] < 0, -1, early_reads[:, 1] + start))
+            of.append(np.full(len(early_reads), number))
+    if not reads:
+        return _columns(ViolationKind.READ_BEFORE_WRITE, node=suspects[:0])
+    read, write, allocation = np.concatenate(reads), np.concatenate(latest), suspects[np.concatenate(of)]
+    node = accesses.node[rows[read]]
+    # One fault a node and allocation: that of its first operand.
+    first = np.ones(len(node), dtype=np.bool_)
+    first[1:] = (node[1:] != node[:-1]) | (allocation[1:] != allocation[:-1])
+    node, write, allocation = node[first], write[first], allocation[first]
+    return _columns(
+        ViolationKind.READ_BEFORE_WRITE,
+        node=node,
+        allocation=allocation,
+        rank=storages.rank[allocation],
+        written_by=np.where(write < 0, -1, accesses.node[rows[write]]),
+    )
 
 
-def _missing(size: int, events: IntArray, layouts: tuple[Layout, ...]) -> list[tuple[int, int]]:
-    """The reads that find an unwritten element, as pairs: the read's place in ``events`` (rows of mode, offset,
-    layout, in program order), and the place of the write that supplies the last missing element, -1 where none does.
+def _missing(size: int, events: IntArray, layouts: tuple[Layout, ...]) -> IntArray:
+    """``(reads, 2)``: the reads that find an unwritten element, as pairs: the read's place in ``events`` (rows of mode,
+    offset, layout, in program order), and the place of the write that supplies the last missing element, -1 where none
+    does.
 
     By element the place of its first write; a read is too early when the latest of its elements comes after it. Equal
     views are looked at once, so the work is bounded by the distinct views, not by the reads.
@@ -219,7 +268,7 @@ def _missing(size: int, events: IntArray, layouts: tuple[Layout, ...]) -> list[t
         latest = complete[offset, layout]
         if latest > place:
             found.append((place, -1 if latest == never else latest))
-    return found
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 
 def _view(elements: IntArray, offset: int, layout: Layout, *, writeable: bool) -> IntArray:
@@ -240,19 +289,18 @@ def _elements_shown(layout: Layout) -> int:
 # --- past the budget --------------------------------------------------------------------------------------------------
 
 
-def _overflows(graph: GraphColumns) -> Iterator[Violation]:
+def _overflows(graph: GraphColumns) -> ViolationColumns:
     storages = graph.storages
     ends = storages.address + held_bytes(graph)
-    bounds = rank_bounds(graph).tolist()
     rows = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ends > graph.target.scratch_bytes))
-    columns = (column[rows].tolist() for column in (storages.rank, storages.born, ends))
-    for row, rank, born, end in zip(rows.tolist(), *columns, strict=True):
-        first, stop = bounds[rank], bounds[rank + 1]
-        yield Violation(
-            kind=ViolationKind.OVERFLOW,
-            # An `empty` at a kernel's very end has no node after it: the last one before it stands for the place.
-            node=None if first == stop else min(born, stop - 1),
-            allocation=row,
-            rank=rank,
-            end_bytes=end,
-        )
+    rank = storages.rank[rows]
+    bounds = rank_bounds(graph)
+    first, stop = bounds[rank], bounds[rank + 1]
+    return _columns(
+        ViolationKind.OVERFLOW,
+        # An `empty` at a kernel's very end has no node after it: the last one before it stands for the place.
+        node=np.where(first == stop, -1, np.minimum(storages.born[rows], stop - 1)),
+        allocation=rows,
+        rank=rank,
+        end_bytes=ends[rows],
+    )

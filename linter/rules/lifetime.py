@@ -14,24 +14,20 @@ from ..rule import Finding, LintContext, Rule, times
 __all__ = ["RULES"]
 
 
-def _grouped(context: LintContext, kind: ViolationKind) -> list[list[Violation]]:
-    """The violations of a kind, those of one faulty line and one line that made the allocation together."""
+def _grouped(context: LintContext, kind: ViolationKind) -> Iterator[tuple[Violation, tuple[int, ...]]]:
+    """For each faulty line and line that made the allocation: the first violation of the kind, and the nodes of all.
+    Grouped in columns: one line can be at fault a hundred thousand times."""
     graph = context.graph
-    groups: dict[tuple[int, int], list[Violation]] = {}
-    for violation in context.liveness.violations:
-        if violation.kind == kind:
-            key = (context.stack_of(violation.node), int(graph.storages.stack[violation.allocation]))
-            groups.setdefault(key, []).append(violation)
-    return list(groups.values())
-
-
-def _nodes(group: list[Violation]) -> tuple[int, ...]:
-    return tuple(sorted({v.node for v in group if v.node is not None}))
-
-
-def _line(context: LintContext, stack: int) -> str:
-    place = context.location(stack)
-    return f"line {place.line}" if place is not None else "an unknown line"
+    columns = context.liveness.violation_columns.of(kind)
+    if not len(columns):
+        return
+    lines = np.column_stack((graph.nodes.stack[columns.node], graph.storages.stack[columns.allocation]))
+    _, first, which = np.unique(lines, axis=0, return_index=True, return_inverse=True)
+    which = which.reshape(-1)
+    groups = np.split(columns.node[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
+    order = np.argsort(first, kind="stable")
+    for fault, number in zip(columns.take(first[order]).records(), order.tolist(), strict=True):
+        yield fault, tuple(np.unique(groups[number]).tolist())
 
 
 def _op(context: LintContext, node: int | None) -> str:
@@ -42,9 +38,8 @@ def _op(context: LintContext, node: int | None) -> str:
 
 
 def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
-    for group in _grouped(context, ViolationKind.USE_AFTER_SCOPE):
-        fault = group[0]
-        name, nodes = context.name_of(fault.allocation), _nodes(group)
+    for fault, nodes in _grouped(context, ViolationKind.USE_AFTER_SCOPE):
+        name = context.name_of(fault.allocation)
         yield Finding(
             message=f"{name} is read by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
             places=context.places(
@@ -59,13 +54,12 @@ def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterat
 
 
 def _write_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
-    for group in _grouped(context, ViolationKind.WRITE_AFTER_SCOPE):
-        fault = group[0]
+    for fault, nodes in _grouped(context, ViolationKind.WRITE_AFTER_SCOPE):
         storages = context.graph.storages
-        name, nodes = context.name_of(fault.allocation), _nodes(group)
-        made = _line(context, int(storages.stack[fault.allocation]))
-        opened = _line(context, _opening(context, fault))
-        written = _line(context, context.stack_of(fault.node))
+        name = context.name_of(fault.allocation)
+        made = context.line(int(storages.stack[fault.allocation]))
+        opened = context.line(_opening(context, fault))
+        written = context.line(context.stack_of(fault.node))
         yield Finding(
             message=f"{name} is written by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
             places=context.places(
@@ -96,12 +90,12 @@ def _use_help(context: LintContext, fault: Violation) -> str:
     graph = context.graph
     name = quote(graph.names[graph.storages.name[fault.allocation]])
     layout = graph.layouts[graph.storages.layout[fault.allocation]]
-    made = _line(context, int(graph.storages.stack[fault.allocation]))
-    opened = _line(context, _opening(context, fault))
-    read = _line(context, context.stack_of(fault.node))
+    made = context.line(int(graph.storages.stack[fault.allocation]))
+    opened = context.line(_opening(context, fault))
+    read = context.line(context.stack_of(fault.node))
     outer = _outer_twin(context, fault.allocation)
     if outer is not None:
-        outside = _line(context, int(graph.storages.stack[outer]))
+        outside = context.line(int(graph.storages.stack[outer]))
         return (
             f"at {made} write `tl.copy_to({name}, ...)` with what is now assigned to `{name}`: an assignment takes "
             f"fresh bytes, which this scope gives back; it does not change the `{name}` of {outside}"
@@ -138,18 +132,17 @@ def _outer_twin(context: LintContext, allocation: int) -> int | None:
 
 
 def _read_before_write(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
-    for group in _grouped(context, ViolationKind.READ_BEFORE_WRITE):
-        fault = group[0]
+    for fault, nodes in _grouped(context, ViolationKind.READ_BEFORE_WRITE):
         graph = context.graph
-        name, nodes = context.name_of(fault.allocation), _nodes(group)
+        name = context.name_of(fault.allocation)
         layout = graph.layouts[graph.storages.layout[fault.allocation]]
         made = int(graph.storages.stack[fault.allocation])
         places = [("read here", context.stack_of(fault.node)), ("made here, with nothing in it", made)]
-        zeros = f"`tl.zeros({layout.shape}, {layout.dtype!r})` at {_line(context, made)}"
+        zeros = f"`tl.zeros({layout.shape}, {layout.dtype!r})` at {context.line(made)}"
         advice = f"fill it first, or make it with {zeros}"
         if fault.written_by is not None:
             places.append(("written only here, later", context.stack_of(fault.written_by)))
-            written, read = (_line(context, context.stack_of(n)) for n in (fault.written_by, fault.node))
+            written, read = (context.line(context.stack_of(n)) for n in (fault.written_by, fault.node))
             if written != read:
                 advice = f"move {written} before {read}, or make it with {zeros}"
         yield Finding(

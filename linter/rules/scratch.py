@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...scheduler.liveness import Growth, Violation, ViolationKind
+from ...scheduler.liveness import Growth, ViolationColumns, ViolationKind
 from ..rule import Finding, LintContext, Option, Rule
 from ..source import Loop, enclosing_loop
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "growth_to_blame", "on_ranks"]
 
 #: How many lines that hold scratch are shown one by one; the rest is summed up.
 _LINES_SHOWN = 10
@@ -23,50 +23,47 @@ _LINES_SHOWN = 10
 
 def _overflow(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     """One finding for all ranks that first pass the budget at the same line."""
-    by_rank: dict[int, list[Violation]] = {}
-    for violation in context.liveness.violations:
-        if violation.kind == ViolationKind.OVERFLOW:
-            by_rank.setdefault(violation.rank, []).append(violation)
+    over = context.liveness.violation_columns.of(ViolationKind.OVERFLOW)
+    rows = np.sort(over.allocation)
+    ranks, first = np.unique(context.graph.storages.rank[rows], return_index=True)
     groups: dict[int, list[int]] = {}
-    for rank in sorted(by_rank):
-        by_rank[rank].sort(key=lambda violation: violation.allocation)
-        stack = int(context.graph.storages.stack[by_rank[rank][0].allocation])
-        groups.setdefault(stack, []).append(rank)
-    for ranks in groups.values():
-        yield _overflow_of(context, ranks, by_rank)
+    for rank, row in zip(ranks.tolist(), rows[first].tolist(), strict=True):
+        groups.setdefault(int(context.graph.storages.stack[row]), []).append(rank)
+    for group in groups.values():
+        yield _overflow_of(context, group, over)
 
 
-def _overflow_of(context: LintContext, ranks: list[int], by_rank: Mapping[int, list[Violation]]) -> Finding:
+def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns) -> Finding:
     graph, live = context.graph, context.liveness
     budget = graph.target.scratch_bytes
     fullest = max(ranks, key=lambda rank: (live.peak_bytes_by_rank[rank], -rank))
     needed = live.peak_bytes_by_rank[fullest]
-    first = by_rank[fullest][0].allocation
+    first = int(over.allocation[over.rank == fullest].min())
     asked = int(live.held_bytes[first])
     in_use = int(graph.storages.address[first])
-    growth = _growth_to_blame(live.growth(fullest))
+    growth = growth_to_blame(live.growth(fullest))
     loop = enclosing_loop(growth.location) if growth is not None and growth.location is not None else None
     lines = _lines_holding(context, live.held_at_peak(fullest))
     hidden = lines[_LINES_SHOWN:]
-    message = f"scratch overflow{_on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
+    message = f"scratch overflow{on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
     if growth is not None:
         message += f"; {_worded(growth, loop)}"
     if hidden:
         message += f"; {len(hidden):,} lines not shown hold {sum(line.held_bytes for line in hidden):,} B"
     name = context.name_of(first)
     primary = f"passes the budget here: {name} takes {asked:,} B with {in_use:,} B in use"
-    nodes = {v.node for rank in ranks for v in by_rank[rank] if v.node is not None}
+    nodes = np.unique(over.node[np.isin(over.rank, ranks) & (over.node >= 0)])
     return Finding(
         message=message,
         places=context.places(
             (primary, int(graph.storages.stack[first])), *((line.role, line.stack) for line in lines[:_LINES_SHOWN])
         ),
-        nodes=tuple(sorted(nodes)),
+        nodes=tuple(nodes.tolist()),
         help=_overflow_help(context, growth, loop, lines),
     )
 
 
-def _growth_to_blame(growths: tuple[Growth, ...]) -> Growth | None:
+def growth_to_blame(growths: tuple[Growth, ...]) -> Growth | None:
     """The loop in which the overflow happens, else the one that takes the most."""
     total = {growth.allocation: growth.bytes_per_iteration * growth.iterations for growth in growths}
     ordered = sorted(
@@ -138,7 +135,7 @@ def _lines_holding(context: LintContext, rows: np.ndarray[Any, np.dtype[Any]]) -
     return sorted(lines, key=lambda line: (-line.held_bytes, line.stack))
 
 
-def _on_ranks(ranks: list[int], of: int) -> str:
+def on_ranks(ranks: list[int], of: int) -> str:
     if of == 1:
         return ""
     if len(ranks) == of:

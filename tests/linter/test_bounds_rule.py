@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,13 @@ import kernscope as ks
 from kernscope.linter import LintReport
 
 Lint = Callable[..., LintReport]
+
+
+@pytest.fixture
+def lint(lint: Lint) -> Lint:
+    """Only the rules of this family: the kernels compute nothing useful."""
+    return functools.partial(lint, select=["KS5"])
+
 
 TILES = """
     @ks.kernel

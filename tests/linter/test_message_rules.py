@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,12 @@ from kernscope.linter import LintReport
 from kernscope.linter.lazy import run_lazy
 
 Lint = Callable[..., LintReport]
+
+
+@pytest.fixture
+def lint(lint: Lint) -> Lint:
+    """Only the rules of this family, where a test does not say otherwise: the kernels compute nothing useful."""
+    return functools.partial(lint, select=["KS4"])
 
 
 def codes(report: LintReport) -> list[str]:

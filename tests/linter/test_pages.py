@@ -17,19 +17,19 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "rules"
 
 @pytest.mark.parametrize("code", RULES)
 def test_the_example_has_the_fault_and_no_other(code: str, load_kernel: LoadKernel) -> None:
-    """What a page shows as wrong is what its rule reports, at its severity."""
+    """What a page shows as wrong is what its rule reports, at its severity; hints at other things may stand beside."""
     kernel = load_kernel(RULES[code].example.strip() + "\n")
     report = ks.lint(kernel.launch(next(iter(kernel.launches))))
-    assert {d.code for d in report} == {code}
-    assert {d.severity for d in report} == {RULES[code].severity}
+    assert {d.code for d in report if d.severity != "info" or d.code == code} == {code}
+    assert {d.severity for d in report.of(code)} == {RULES[code].severity}
 
 
 @pytest.mark.parametrize("code", RULES)
 def test_the_fix_has_no_fault_at_all(code: str, load_kernel: LoadKernel) -> None:
-    """What a page shows as right is clean under all rules."""
+    """What a page shows as right is clean under all rules; other rules' hints may stand."""
     kernel = load_kernel(RULES[code].fix.strip() + "\n")
     report = ks.lint(kernel.launch(next(iter(kernel.launches))))
-    assert str(report).splitlines() == [f"{report.title}: no findings"]
+    assert [str(d) for d in report if d.severity != "info" or d.code == code] == []
 
 
 @pytest.mark.parametrize("code", RULES)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,13 @@ import kernscope as ks
 from kernscope.linter import LintReport
 
 Lint = Callable[..., LintReport]
+
+
+@pytest.fixture
+def lint(lint: Lint) -> Lint:
+    """Only the rules of this family, where a test does not say otherwise: the kernels compute nothing useful."""
+    return functools.partial(lint, select=["KS1"])
+
 
 SWEEP = """
     @ks.kernel

@@ -117,7 +117,7 @@ def maybe(x, late):
     tl.exp(b if late else a)  # kernscope: ignore[KS201, KS202]
 """
     )
-    needs, does_not = ks.lint(kernel, X, True), ks.lint(kernel, X, False)
+    needs, does_not = (ks.lint(kernel, X, late, select=["KS0", "KS2"]) for late in (True, False))
     assert (len(needs), len(does_not)) == (1, 2)
     settled = settle_unused([needs, does_not])
     assert [[d.message[:5] for d in report] for report in settled] == [["KS202"], ["KS202"]]
