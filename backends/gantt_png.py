@@ -9,25 +9,29 @@ from typing import Any
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ..ir.tables import IntArray
 from ..ir.text import quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
-from .gantt_slices import schedule_name, slices_of
+from .gantt import MERGE_ABOVE
+from .gantt_slices import merge_below, schedule_name, slices_of
 from .palette import ENGINE_COLOURS, engine_colour, engine_kind
 from .time_axis import ticks
 
 __all__ = ["gantt_png"]
 
 _WIDTH, _DPI = 13.0, 120  # inches, pixels an inch
+_PLOT = 0.85  # of the width
 _ROW, _TITLE, _AXIS = 0.19, 0.42, 0.45  # inches
 _MOST_PIXELS = 30_000  # Agg draws no figure higher than 2 ** 16; viewers give up long before
 
 
 def gantt_png(schedules: Sequence[Schedule]) -> tuple[bytes, tuple[str, ...]]:
-    """The picture's bytes and what it leaves out (nothing: a slice narrower than a pixel is drawn as narrow as it is).
+    """The picture's bytes and what it leaves out: nothing. Of many slices those narrower than a pixel that share one
+    are drawn as one, as pale as the lane rests in it, which is what the eye would see of them.
 
     Engines are rows under their rank, a row for each lane, on one time axis; the critical chain has a line below its
     slices; the bound is dashed.
@@ -42,7 +46,7 @@ def gantt_png(schedules: Sequence[Schedule]) -> tuple[bytes, tuple[str, ...]]:
     for schedule, (names, row_of), height in zip(schedules, rows, heights, strict=True):
         top -= height
         inner = max(_ROW * len(names), _ROW)
-        axes = figure.add_axes((0.13, (top + 0.02) / total, 0.85, inner / total))
+        axes = figure.add_axes((0.13, (top + 0.02) / total, _PLOT, inner / total))
         _draw(axes, schedule, names, row_of, span)
         last = schedule is schedules[-1]
         axes.set_xticks([at for at, _ in ticks(span, 10)], [label if last else "" for _, label in ticks(span, 10)])
@@ -69,21 +73,23 @@ def _rows(schedule: Schedule) -> tuple[list[str], IntArray]:
 
 def _draw(axes: Any, schedule: Schedule, names: Sequence[str], row_of: IntArray, span: int) -> None:
     slices = slices_of(schedule)
-    row = row_of[slices.engine] + slices.lane
     chain = np.zeros(len(schedule), dtype=np.bool_)
     chain[list(schedule.critical_chain().nodes)] = True
+    on_chain = chain[slices.node]
+    begin, end = slices.start_ps[on_chain], slices.end_ps[on_chain]
+    at = row_of[slices.engine[on_chain]] + slices.lane[on_chain] + 0.87
+    lines = np.stack((np.stack((begin, at), axis=1), np.stack((end, at), axis=1)), axis=1)
+    if len(slices) > MERGE_ABOVE:
+        slices = merge_below(slices, span / (_WIDTH * _DPI * _PLOT))
+    row = row_of[slices.engine] + slices.lane
     kinds = np.array([list(ENGINE_COLOURS).index(engine_kind(e.name)) for e in schedule.engines], dtype=np.int64)
     for number, kind in enumerate(ENGINE_COLOURS):
         mine = np.flatnonzero(kinds[slices.engine] == number) if len(slices) else slices.engine
         boxes = _boxes(slices.start_ps[mine], slices.end_ps[mine], row[mine])
-        axes.add_collection(
-            PolyCollection(list(boxes), facecolors=engine_colour(kind).solid, edgecolors="white", linewidths=0.25)
-        )
-    critical = chain[slices.node]
-    at = row[critical] + 0.87
-    lines = np.stack(
-        (np.stack((slices.start_ps[critical], at), axis=1), np.stack((slices.end_ps[critical], at), axis=1)), axis=1
-    )
+        colours = np.tile(to_rgba(engine_colour(kind).solid), (len(mine), 1))
+        colours[:, 3] = slices.busy_ps[mine] / (slices.end_ps - slices.start_ps)[mine]
+        edge = 0.25 if len(slices) <= MERGE_ABOVE else 0.0
+        axes.add_collection(PolyCollection(list(boxes), facecolors=colours, edgecolors="white", linewidths=edge))
     axes.add_collection(LineCollection(list(lines), colors="#111111", linewidths=1.6, capstyle="butt"))
     axes.axvline(schedule.makespan_ps, color="#15181c", linewidth=0.8)
     axes.axvline(schedule.bound_ps, color="#616975", linewidth=0.8, linestyle=(0, (4, 3)))

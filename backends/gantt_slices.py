@@ -12,7 +12,7 @@ from ..scheduler.schedule import Schedule
 __all__ = ["Slices", "merge_below", "schedule_name", "slices_of"]
 
 #: Longer names are cut: a title stands on one line.
-_LONGEST_NAME = 40
+_LONGEST_NAME = 48
 
 
 @attrs.frozen(eq=False)
@@ -35,9 +35,8 @@ class Slices:
 
 def schedule_name(schedule: Schedule) -> str:
     """Kernel and machine, short enough for the title of a chart."""
-    names = (quote(schedule.graph.kernel), quote(schedule.machine.name))
-    short = (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..." for name in names)
-    return " on ".join(short)
+    name = f"{quote(schedule.graph.kernel)} on {quote(schedule.machine.name)}"
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
 
 def slices_of(schedule: Schedule) -> Slices:
