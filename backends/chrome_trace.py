@@ -32,7 +32,8 @@ def chrome_trace(schedules: Sequence[Schedule]) -> str:
     and counters as in :func:`kernscope.backends.perfetto.perfetto_trace`. One event a line, in order of time within a
     schedule; the same schedules give the same text."""
     events: list[str] = []
-    process, thread, edge = 1, 1, 1  # from 1 on: a process or thread of number 0 is the operating system's idle one
+    # From 1 on: number 0 is the operating system's idle process. A thread with its process's number would be its main one.
+    process, thread, edge = 1, 1 + sum(schedule.graph.ranks for schedule in schedules), 1
     for schedule in schedules:
         events += _metadata(schedule, process, thread)
         events += _events(schedule, process, thread, edge)

@@ -211,6 +211,21 @@ def test_chrome_pairs_are_the_schedules_slices(ladder: ks.Ladder) -> None:
     assert made.slices + made.instants == len(expected)
 
 
+def test_chrome_threads_belong_to_one_process_each(ladder: ks.Ladder) -> None:
+    """Numbers of threads are of the whole system: none is used in two processes, none is 0 or its process's own number;
+    every thread has a name and a place."""
+    seen: dict[int, set[int]] = {}
+    named: dict[str, set[int]] = {"thread_name": set(), "thread_sort_index": set()}
+    for event in events_of(ks.timeline(ladder, format="json").data):
+        if event["ph"] in "BEsf":
+            seen.setdefault(event["tid"], set()).add(event["pid"])
+        elif event["name"] in named:
+            named[event["name"]].add(event["tid"])
+    assert all(len(pids) == 1 for pids in seen.values())
+    assert all(thread > 0 and pids.isdisjoint({0, thread}) for thread, pids in seen.items())
+    assert named["thread_name"] == named["thread_sort_index"] >= seen.keys()
+
+
 def test_chrome_flows_are_the_edges(ladder: ks.Ladder) -> None:
     """Every edge is an ``s`` and an ``f`` of its reason, the ``s`` first and no later, each within the pair of its
     node."""
