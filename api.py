@@ -34,6 +34,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def trace(
     kernel: Kernel | Launch | Callable[..., Any],
+    /,
     *args: Any,
     ranks: int | None = None,
     machine: Any = None,
@@ -141,6 +142,7 @@ def compare(
 
 def lint(
     subject: Graph | Kernel | Launch | Callable[..., Any],
+    /,
     *args: Any,
     ranks: int | None = None,
     machine: Any = None,

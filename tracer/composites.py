@@ -9,7 +9,7 @@ import attrs
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, did_you_mean
+from ..ir.errors import ArgumentError, DTypeError, ShapeError, did_you_mean
 from ..ir.layout import Layout, check_shape, transpose
 from ..ir.ops import OPERATIONS, Family, Scalar
 from .handles import TensorHandle
@@ -22,9 +22,10 @@ __all__ = ["gemm", "ref"]
 
 def ref(recorder: Recorder, src: Any, shape: Any, dtype: Any) -> Ref:
     """A matrix in HBM as a composite's operand: see ``tl.ref``. It must lie inside its tensor: its tiles are read."""
-    tensor, _, view, at = region_of(recorder, "ref", src, shape, dtype, ragged=False)
-    if view is None or at is not None:  # recorded as a fault, but there is nothing to stream
-        raise BoundsError(f"ref of {src!r} leaves {tensor.name} of shape {tensor.shape}", help="a ref is never clipped")
+    tensor, wanted, view, at = region_of(recorder, "ref", src, shape, dtype, ragged=False)
+    if view is None or at is not None:
+        # The fault is recorded. So that the trace can go on, the tensor's first element stands for all of the operand's.
+        return Ref(tensor, 0, Layout.of(wanted, (0,) * len(wanted), tensor.dtype))
     _, offset, layout = view
     return Ref(tensor, offset, layout)
 

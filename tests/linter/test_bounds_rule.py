@@ -105,3 +105,15 @@ def test_both_ends_of_every_dimension_are_named(lint: Lint) -> None:
     kernel = "@ks.kernel\ndef wide(x):\n    tl.load(x[2:6, 7:9])\n"
     (finding,) = lint(kernel, *tensors(4))
     assert [p.role for p in finding.locations] == ["dimension 0 ends at 4, this at 6; dimension 1 ends at 8, this at 9"]
+
+
+def test_a_streamed_operand_that_leaves_its_tensor_is_a_finding(lint: Lint) -> None:
+    """The trace goes on: the composite and what follows it are linted as well."""
+    kernel = (
+        "@ks.kernel\ndef streams(a, b):\n"
+        "    c = tl.composite('gemm', tl.ref(a[:, :]), tl.ref(b[4:12, :]), trans_b=True, tile=(4, 4, 4))\n"
+        "    tl.store(a[8:16, :], c)\n"
+    )
+    report = lint(kernel, *tensors(8, 8))
+    assert [d.location.line for d in report if d.location is not None] == [6, 7]
+    assert {d.code for d in report} == {"KS501"}
