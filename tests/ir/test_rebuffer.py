@@ -1,6 +1,10 @@
 """The layout of rotating buffers on small kernels in exact bytes, and what the verifier says of a wrong one."""
 
+import hashlib
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import attrs
 import numpy as np
@@ -186,3 +190,31 @@ def test_the_verifier_refuses_uses_after_scope_with_buffers() -> None:
     graph = ks.trace(stale, ks.hbm((16, 16), "f32"))
     assert ks.verify(graph) == []
     assert any("after its allocation's scope" in str(violation) for violation in ks.verify(rebuffered(graph, 2)))
+
+
+@pytest.mark.parametrize(
+    ("buffers", "message"),
+    [
+        (3, "with buffers=3 it belongs at"),
+        (0, "scope 2 saves cursor 3072, which was 1024"),
+        (1 << 40, "it belongs at"),
+        (-1, "the number -1 is out of range"),
+        (1 << 60, "out of range"),
+        (2.0, "a float where a int belongs"),
+        (None, "a NoneType where a int belongs"),
+    ],
+)
+def test_a_saved_graph_cannot_lie_about_its_buffers(tmp_path: Path, buffers: object, message: str) -> None:
+    """A file whose number of buffers is another than its addresses say, or none, is one clear error."""
+    path = tmp_path / "sweep.ksg"
+    ks.rebuffer(of_sweep(), 2).save(path)
+    assert ks.load(path).buffers == 2
+    data = path.read_bytes()[:-32]
+    start = data.index(b"\n") + 1
+    size = int.from_bytes(data[start : start + 8], "little")
+    header = json.loads(data[start + 8 : start + 8 + size])
+    text = json.dumps({**header, "buffers": buffers}).encode()
+    body = data[:start] + len(text).to_bytes(8, "little") + text + data[start + 8 + size :]
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    with pytest.raises(ks.GraphFormatError, match=re.escape(message)):
+        ks.load(path)
