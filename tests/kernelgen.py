@@ -70,6 +70,14 @@ class Program:
     ranks: int = 1
     topology: str = "ring"
 
+    @property
+    def machine(self) -> ks.Machine:
+        """The default machine, with the program's topology."""
+        machine = ks.load_machine("ahbm-pe")
+        if self.topology == "ring":
+            return machine
+        return attrs.evolve(machine, topology=attrs.evolve(machine.topology, kind=self.topology, wraps=True))
+
     def trace(self, **options: Any) -> ks.Graph:
         """Its graph."""
         rows = self._rows
@@ -83,6 +91,7 @@ class Program:
             clipped=ks.hbm((self.ranks * rows, COLS - 3), "f32"),
             **outputs,
             ranks=self.ranks,
+            machine=self.machine,
             **options,
         )
 

@@ -17,6 +17,7 @@ POLICIES = ("blocking", "lazy", "queued", "list")
 TANGLED = st.one_of(
     kernelgen.programs(ranks=2, deadlocks=True, max_size=10),
     kernelgen.programs(ranks=3, deadlocks=True, max_size=8),
+    kernelgen.programs(ranks=3, deadlocks=True, max_size=6, topology="mesh2d"),
 )
 LIVE = st.one_of(kernelgen.programs(ranks=2, max_size=20), kernelgen.programs(ranks=4, max_size=12))
 
@@ -83,7 +84,7 @@ def _add_issues(events: nx.DiGraph, graph: ks.Graph, policy: str) -> None:
 def test_deadlocks_are_reported_exactly_where_there_are_any(program: kernelgen.Program) -> None:
     """Every policy ends in a deadlock where its waits close a cycle, and gives a checked schedule where they do not."""
     graph = program.trace()
-    for row in ks.compare(graph):
+    for row in ks.compare(graph, machine=program.machine):
         assert (row.deadlock is not None) == deadlocks(graph, row.policy), row.policy
         if row.schedule is not None:
             assert ks.check(row.schedule) == []
@@ -98,7 +99,7 @@ def test_a_deadlock_names_its_cycle(program: kernelgen.Program) -> None:
         if not deadlocks(graph, policy):
             continue
         with pytest.raises(ks.DeadlockError) as caught:
-            ks.schedule(graph, policy)
+            ks.schedule(graph, policy, machine=program.machine)
         assert len(caught.value.cycle) == len(caught.value.nodes) > 1
         assert all(place.file == kernelgen.__file__ for place in caught.value.cycle)
         assert len({graph[node].rank for node in caught.value.nodes}) > 1
@@ -110,9 +111,9 @@ def test_live_kernels_are_never_reported(program: kernelgen.Program) -> None:
     """Kernels whose messages are matched in order run under lazy, queued and list, whatever the ranks' work; under
     blocking too where nothing is posted ahead of the rank's own send."""
     graph = program.trace()
-    for row in ks.compare(graph):
+    for row in ks.compare(graph, machine=program.machine):
         assert row.deadlock is None or (row.policy == "blocking" and graph.count("recv_async"))
-    assert list(ks.lint(graph, select=["KS401", "KS402"])) == []
+    assert list(ks.lint(graph, machine=program.machine, select=["KS401", "KS402"])) == []
 
 
 @given(TANGLED)
@@ -120,7 +121,7 @@ def test_live_kernels_are_never_reported(program: kernelgen.Program) -> None:
 def test_the_linter_reports_the_deadlocks_of_lazy(program: kernelgen.Program) -> None:
     """KS402 fires where, and only where, the lazy policy deadlocks."""
     graph = program.trace()
-    assert bool(list(ks.lint(graph, select=["KS402"]))) == deadlocks(graph, "lazy")
+    assert bool(list(ks.lint(graph, machine=program.machine, select=["KS402"]))) == deadlocks(graph, "lazy")
 
 
 def test_the_generator_makes_both_kinds() -> None:

@@ -15,13 +15,14 @@ ANY = st.one_of(
     kernelgen.programs(faults=True),
     kernelgen.programs(ranks=2, max_size=20),
     kernelgen.programs(ranks=3, max_size=16),
+    kernelgen.programs(ranks=2, max_size=16, topology="mesh2d"),
 )
 NUMBER = st.integers(0, 10_000)
 
 
 def schedules(program: kernelgen.Program) -> list[ks.Schedule]:
     """The schedules of all policies that do not deadlock."""
-    return [row.schedule for row in ks.compare(program.trace()) if row.schedule is not None]
+    return [row.schedule for row in ks.compare(program.trace(), machine=program.machine) if row.schedule is not None]
 
 
 def moved(schedule: ks.Schedule, node: int, **by: int) -> ks.Schedule:
@@ -37,7 +38,7 @@ def moved(schedule: ks.Schedule, node: int, **by: int) -> ks.Schedule:
 @kernelgen.examples(50)
 def test_the_ladder_is_monotone(program: kernelgen.Program) -> None:
     """blocking >= lazy >= queued >= list >= every lower bound, a deadlock counting as infinite."""
-    ladder = ks.compare(program.trace())
+    ladder = ks.compare(program.trace(), machine=program.machine)
     spans = [float("inf") if row.makespan_ps is None else row.makespan_ps for row in ladder]
     assert [row.policy for row in ladder] == list(POLICIES)
     assert spans == sorted(spans, reverse=True)
@@ -83,7 +84,7 @@ def test_the_checker_rejects_a_dropped_dependence(program: kernelgen.Program, nu
     """A node that runs at once with one that it has to wait for, for any reason, is a violation."""
     graph = program.trace()
     assume(len(graph.edges))
-    for row in ks.compare(graph):
+    for row in ks.compare(graph, machine=program.machine):
         if row.schedule is None:
             continue
         schedule = row.schedule
