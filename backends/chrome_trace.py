@@ -32,7 +32,7 @@ def chrome_trace(schedules: Sequence[Schedule]) -> str:
     and counters as in :func:`kernscope.backends.perfetto.perfetto_trace`. One event a line, in order of time within a
     schedule; the same schedules give the same text."""
     events: list[str] = []
-    # From 1 on: number 0 is the operating system's idle process. A thread with its process's number would be its main one.
+    # From 1 on: number 0 is the idle process. A thread with its process's number would be its main one.
     process, thread, edge = 1, 1 + sum(schedule.graph.ranks for schedule in schedules), 1
     for schedule in schedules:
         events += _metadata(schedule, process, thread)
