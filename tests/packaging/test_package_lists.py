@@ -63,7 +63,7 @@ def data_files(root: Path) -> set[Path]:
         path.relative_to(root)
         for top in tops
         for path in top.rglob("*")
-        if path.is_file() and path.suffix not in {".py", ".pyc"} and not path.name.startswith(".")
+        if path.is_file() and path.suffix != ".py" and not path.name.startswith(".") and "__pycache__" not in path.parts
     }
 
 
