@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...ir.graph import Access, Graph
-from ...ir.regions import box_of_view
 from ...ir.tables import BoundsFault, Mode
 from ...ir.text import quote
+from ..places import region_text
 from ..races import find_races
 from ..rule import Finding, LintContext, Rule, times
 
@@ -98,20 +97,7 @@ def _access_role(context: LintContext, node: int, storage: int) -> str:
     graph = context.graph
     accesses = [a for a in graph[node].accesses if a.storage.row == storage]
     verb = "writes" if any(a.mode is Mode.WRITE for a in accesses) else "reads"
-    return f"rank {graph[node].rank} {verb} {_part(graph, accesses[0])} here"
-
-
-def _part(graph: Graph, access: Access) -> str:
-    """An access of HBM for a reader: ``o[0:128, 64:128]``, or the elements that it spans."""
-    name, layout = quote(access.storage.name), access.storage.layout
-    extents = box_of_view(layout, access.layout)
-    if extents is None:
-        return f"elements {access.offset:,} to {access.offset + access.layout.span:,} of `{name}`"
-    corner, rest = [], access.offset
-    for stride in layout.strides:
-        at, rest = divmod(rest, stride) if stride else (0, rest)
-        corner.append(at)
-    return f"`{name}[{', '.join(f'{a}:{a + n}' for a, n in zip(corner, extents, strict=True))}]`"
+    return f"rank {graph[node].rank} {verb} {region_text(accesses[0])} here"
 
 
 def _listed(ranks: list[int]) -> str:

@@ -42,8 +42,8 @@ def _help(context: LintContext, found: Accumulation, made: int, added: int) -> s
     if graph[found.node].op == "dot":
         shape = graph.layouts[graph.storages.layout[found.storage]].shape
         return (
-            f"make `{plain}` at {context.line(made)} in tl.float32, `tl.zeros({shape}, tl.float32)`, leave out_dtype "
-            f"as it is at {context.line(added)} (tl.float32), and {once}"
+            f"make `{plain}` at {context.line(made)} in tl.float32, `tl.zeros({shape}, tl.float32)`, leave out "
+            f"`out_dtype=` at {context.line(added)}, and {once}"
         )
     if found.in_place and made != added:
         return f"make `{plain}` at {context.line(made)} in tl.float32, add in it at {context.line(added)}, and {once}"

@@ -54,7 +54,7 @@ warning[KS601]: `acc` is accumulated in f16 across iterations, 3 times
 
 kernel: 1 warning"""
     )
-    assert report.diagnostics[0].nodes == (4, 9, 14)
+    assert report.diagnostics[0].nodes == (4, 10, 16)
 
 
 @pytest.mark.parametrize(
