@@ -12,14 +12,14 @@ import attrs
 import numpy as np
 
 from .dtypes import ALL as DTYPES
-from .errors import InfeasibleError, InvalidGraphError, KernscopeError
+from .errors import InvalidGraphError, KernscopeError
 from .graph import Graph
 from .layout import Layout
 from .ops import OPERATIONS, Engine, Operand
-from .rebuffer import place_rotating
 from .regions import boxes
 from .tables import AccessKind, IntArray, Mode, Reason, StorageKind, Table
 from .target import OPPOSITE
+from .verify_buffers import misplaced
 
 __all__ = ["Violation", "rules", "verify", "verify_or_raise"]
 
@@ -263,7 +263,7 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
         yield "HBM tensors do not all come before the allocations"
         return
     if graph.buffers:
-        yield from _rotating_allocation(graph, rows)
+        yield from misplaced(graph, rows)
         return
     held = -(-storages.nbytes[rows] // align) * align
     ends = storages.address[rows] + held
@@ -291,40 +291,6 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
                     yield f"scope {row} saves cursor {int(scopes.base[row])}, which was {cursor}"
             else:
                 cursor = int(scopes.base[row])
-
-
-def _rotating_allocation(graph: Graph, rows: IntArray) -> Iterator[str]:
-    storages, scopes = graph.storages, graph.scopes
-    if graph.buffers < 0:
-        yield f"a graph of buffers={graph.buffers}"
-        return
-    first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
-    scope, rank = storages.scope[rows], storages.rank[rows]
-    born = storages.born[rows].astype(np.int64)
-    if np.any(np.minimum(scope, rank) < 0):
-        yield "an allocation belongs to no scope or no rank"
-        return
-    # A kernel's own scope reaches from its rank's first node to behind the last one.
-    opened = np.where(scopes.enter < 0, first[scopes.rank] - 1, scopes.enter)
-    closed = np.where(scopes.exit < 0, first[scopes.rank + 1], scopes.exit)
-    for row in rows[(born <= opened[scope]) | (born > closed[scope])].tolist():
-        yield f"storage {row} is made outside its scope {int(storages.scope[row])}"
-    for row in rows[1:][np.diff(rank * np.int64(len(graph.nodes) + 2) + born) < 0].tolist():
-        yield f"storage {row} comes after one that is made later"
-    try:
-        expected = place_rotating(graph, graph.buffers)
-    except InfeasibleError as error:
-        yield error.message
-        return
-    for row in rows[storages.address[rows] != expected.address[rows]].tolist():
-        at, right = int(storages.address[row]), int(expected.address[row])
-        yield f"storage {row} is at {at:#x}, with buffers={graph.buffers} it belongs at {right:#x}"
-    for row in np.flatnonzero(scopes.base != expected.base).tolist():
-        at, right = int(scopes.base[row]), int(expected.base[row])
-        yield f"scope {row} begins at {at}, with buffers={graph.buffers} it belongs at {right}"
-    freed = storages.freed[graph.accesses.storage]
-    for row in np.flatnonzero((freed >= 0) & (graph.accesses.node > freed)).tolist():
-        yield f"access {row} of node %{int(graph.accesses.node[row])} comes after its allocation's scope"
 
 
 @_rule(_MEANING)
