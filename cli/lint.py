@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import attrs
 import click
 
-from ..ir.errors import KernelFileError, KernscopeError
-from ..ir.load import load
-from ..ir.saved import is_saved_graph
-from ..linter import LintReport, lint_graph
-from ..linter.findings import SEVERITIES, Severity
+from ..linter import LintReport
+from ..linter.config import LintConfig
+from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats import FORMATS
 from ..linter.suppressions import settle_unused
-from ..scheduler.schedule import machine_of
-from ..tracer.kernel import Launch
-from .options import described_machine, machine_options, trace_launch
-from .targets import Target, find_kernels, split_target
+from .lint_job import Answer, Found, LintJob, Share, perform
+from .lint_pool import Key, available_cores, run_jobs
+from .lint_targets import Configurations, lint_targets
+from .options import machine_options
 
 __all__ = ["lint"]
+
+DEFAULT_TIMEOUT_S = 120.0
 
 
 @click.command()
@@ -29,10 +32,23 @@ __all__ = ["lint"]
 @click.option("--output-format", type=click.Choice(sorted(FORMATS)), default="full", show_default=True)
 @click.option("--select", metavar="CODES", multiple=True, help="Only these rules: KS201, KS2, ... Repeatable.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these rules. Repeatable.")
-@click.option(
-    "--fail-on", type=click.Choice(SEVERITIES), default="error", show_default=True, help="Exit 1 from here on."
-)
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also with findings.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How many processes at a time; default: one per core, and none for a sole launch. 0: all in this process.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    default=DEFAULT_TIMEOUT_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a launch may take.",
+)
 @machine_options
 @click.pass_context
 def lint(
@@ -42,37 +58,56 @@ def lint(
     output_format: str,
     select: Sequence[str],
     ignore: Sequence[str],
-    fail_on: Severity,
+    fail_on: Severity | None,
     exit_zero: bool,
+    jobs: int | None,
+    timeout_s: float,
     machine: str | None,
     overrides: Sequence[str],
 ) -> None:
     """Lint all kernels and launches of PATHS: Python files, folders, file.py::kernel or package.module:kernel.
 
-    A kernel without a launch is reported as not linted. Exit status 1: findings at error level (or --fail-on).
+    Rules, options and what is ignored come from [tool.kernscope.lint] of the nearest pyproject.toml; options given here
+    win: --select takes the place of its select and ignore, --ignore adds to it.
+
+    Every launch is linted in a process of its own, within --timeout: one that crashes, hangs or exits is one error, and
+    the others have their findings. Only a sole launch is linted in this process, which is quicker (--jobs 1: in one of
+    its own). With --jobs 0 all are, without a limit of time, for a debugger.
+
+    A kernel without a launch is reported as not linted. Exit status 1: findings at error level (or --fail-on); 2:
+    something could not be linted.
     """
+    notes: list[str] = []
+    configs: list[LintConfig] = []
+    asked: list[LintJob] = []
+    found = Configurations()
+    for target, is_named in lint_targets(paths, found, notes):
+        config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
+        job = LintJob(target, only=launch_name, is_named=is_named, machine=machine, overrides=tuple(overrides))
+        configs.append(config)
+        asked.append(job.configured(config))
+    answers = _answers(asked, jobs, timeout_s)
     reports: list[LintReport] = []
-    failures: list[KernscopeError] = []
-    codes, skipped = _codes(select), _codes(ignore)
-    for path in filter(is_saved_graph, paths):
-        graph = load(path)
-        described = described_machine(machine or machine_of(graph, None), overrides)
-        reports.append(lint_graph(graph, machine=described, select=codes, ignore=skipped))
-    for launch in _launches([path for path in paths if not is_saved_graph(path)], launch_name, failures):
-        try:
-            described = described_machine(launch.machine if machine is None else machine, overrides)
-            graph = trace_launch(launch, described, record=True)
-            title = f"{launch.kernel.name}:{launch.name}" if launch.name else launch.kernel.name
-            reports.append(lint_graph(graph, machine=described, select=codes, ignore=skipped, title=title))
-        except KernscopeError as error:
-            failures.append(error)
-    reports = list(settle_unused(reports))
-    click.echo(FORMATS[output_format](reports), nl=False)
-    for failure in failures:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {failure}", err=True)
+    failures: list[Failure] = []
+    of_report: list[int] = []
+    for (number, _), answer in sorted(answers.items(), key=lambda item: item[0]):
+        if isinstance(answer, Found):
+            notes += answer.notes
+        elif isinstance(answer, Failure):
+            failures.append(answer)
+        else:
+            reports.append(answer)
+            of_report.append(number)
+    told = [
+        configs[number].apply(report, asked[number].target.source)
+        for number, report in zip(of_report, settle_unused(reports), strict=True)
+    ]
+    click.echo(FORMATS[output_format](told, failures), nl=False)
+    _say(notes, failures, debug=bool(context.find_root().params.get("debug")))
     if failures:
         context.exit(2)
-    if any(report.at_least(fail_on) for report in reports) and not exit_zero:
+    failed = any(report.at_least(configs[number].fail_on) for number, report in zip(of_report, told, strict=True))
+    if failed and not exit_zero:
         context.exit(1)
 
 
@@ -80,32 +115,50 @@ def _codes(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
 
 
-def _launches(paths: Sequence[str], name: str | None, failures: list[KernscopeError]) -> Iterator[Launch]:
-    """All launches of the paths; whatever cannot be read or linted goes to ``failures`` or is said, never dropped."""
-    for target in _targets(paths):
-        try:
-            kernels = find_kernels(target)
-        except KernscopeError as error:
-            failures.append(error)
-            continue
-        if not kernels:
-            click.echo(f"{target}: no kernels", err=True)
-        for kernel_name, kernel in kernels.items():
-            chosen = [launch for launch in kernel.launches.values() if name in (None, launch.name)]
-            if not chosen:
-                what = f"no launch {name!r}" if name else "no launch"
-                click.echo(f"{target.source}: kernel {kernel_name} is not linted: it has {what}", err=True)
-            yield from chosen
+def _say(notes: Sequence[str], failures: Sequence[Failure], *, debug: bool) -> None:
+    for note in notes:
+        click.echo(note, err=True)
+    for failure in failures:
+        if debug and failure.debug:
+            click.echo(failure.debug, err=True, nl=False)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {failure}", err=True)
 
 
-def _targets(paths: Sequence[str]) -> Iterator[Target]:
-    for text in paths:
-        if not os.path.isdir(text):
-            yield split_target(text)
-            continue
-        files = sorted(p for p in Path(text).rglob("*.py") if not any(part.startswith(".") for part in p.parts[1:]))
-        if not files:
-            raise KernelFileError(f"no Python files in {text!r}", help="give a folder with kernels, or a file")
-        for file in files:
-            if file.name != "__init__.py":
-                yield Target(str(file), None, True)
+# --- where the work is done -------------------------------------------------------------------------------------------
+
+
+def _answers(asked: Sequence[LintJob], processes: int | None, timeout_s: float) -> Mapping[Key, Answer]:
+    """The answers to all jobs: in this process if that was asked for, or if there is one launch only."""
+    if processes == 0:
+        done = [_here(job, None, "all") for job in asked]
+        return {(number, n): answer for number, answers in enumerate(done) for (_, n), answer in answers.items()}
+    if processes is not None or len(asked) != 1:
+        with _progress(len(asked)) as progress:
+            return run_jobs(asked, processes=processes or available_cores(), timeout_s=timeout_s, progress=progress)
+    (job,) = asked
+    answers = _here(job, timeout_s, "only")
+    found = answers.get((0, -1))
+    if not isinstance(found, Found) or len(answers) == 2 or not found.launches:
+        return answers
+    several = [attrs.evolve(job, launch=launch) for launch in found.launches]
+    with _progress(len(several)) as progress:
+        done_apart = run_jobs(several, processes=available_cores(), timeout_s=timeout_s, progress=progress)
+    return {(0, -1): found, **{(0, launch): answer for (launch, _), answer in done_apart.items()}}
+
+
+def _here(job: LintJob, timeout_s: float | None, share: Share) -> dict[Key, Answer]:
+    """A job done in this process."""
+    answers: list[Answer] = []
+    with contextlib.redirect_stdout(sys.stderr):  # what kernels print is no result of ours
+        perform(job, answers.append, timeout_s=timeout_s, share=share)
+    first = -1 if isinstance(answers[0], Found) else 0
+    return {(0, first + n): answer for n, answer in enumerate(answers)}
+
+
+def _progress(count: int) -> contextlib.AbstractContextManager[Callable[[int, int, str], None]]:
+    """A bar on a terminal, if there is something to wait for."""
+    if count < 2 or not sys.stderr.isatty():
+        return contextlib.nullcontext(lambda done, total, last: None)
+    module: Any = importlib.import_module(".progress", __package__)
+    bar: contextlib.AbstractContextManager[Callable[[int, int, str], None]] = module.LaunchProgress()
+    return bar

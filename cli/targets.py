@@ -26,7 +26,15 @@ from ..ir.errors import (
 from ..ir.location import Location
 from ..tracer.kernel import Kernel, Launch, hbm
 
-__all__ = ["Target", "author_frames", "find_kernels", "parse_arguments", "resolve_launch", "split_target"]
+__all__ = [
+    "Target",
+    "author_frames",
+    "find_kernels",
+    "is_own_file",
+    "parse_arguments",
+    "resolve_launch",
+    "split_target",
+]
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: Frames of these are kernscope's own. (The root itself may be a checkout with a user's files in it.)
@@ -171,6 +179,8 @@ def _import_file(path: str) -> ModuleType:
             f"{path!r} is no Python file", help="give a kernel file, *.py, or a graph saved by kernscope trace -o"
         )
     resolved = file.resolve()
+    if _imports_relatively(resolved):
+        return _import_from_package(path, resolved)
     name = f"kernscope_target_{re.sub(r'[^0-9a-zA-Z_]', '_', resolved.stem)}"
     specification = importlib.util.spec_from_file_location(name, resolved)
     assert specification is not None and specification.loader is not None, "a .py file has a loader"
@@ -186,6 +196,33 @@ def _import_file(path: str) -> ModuleType:
     finally:
         sys.path.remove(str(resolved.parent))
     return module
+
+
+def _imports_relatively(file: Path) -> bool:
+    """Whether a file can only be imported as a module of its package (``from .tiles import load_tile``)."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False  # importing it will say what is wrong
+    return any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree))
+
+
+def _import_from_package(path: str, file: Path) -> ModuleType:
+    """A file as a module of the package that it lies in: of the folders above it that have an ``__init__.py``."""
+    parts = [] if file.name == "__init__.py" else [file.stem]
+    folder = file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(".".join(parts))
+    except KernscopeError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise _import_failure(path, error) from error
+    finally:
+        sys.path.remove(str(folder))
 
 
 def _import_module(name: str) -> ModuleType:
@@ -225,12 +262,17 @@ def _place_of(error: BaseException) -> Location | None:
     return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
 
 
+def is_own_file(file: str) -> bool:
+    """Whether a source file is kernscope's own: no kernel author needs to see it."""
+    return os.path.realpath(file).startswith(_OWN)
+
+
 def author_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
     """The frames of a traceback that are the author's: not kernscope's, not the import system's."""
     return [
         frame
         for frame in traceback.extract_tb(trace)
-        if not os.path.realpath(frame.filename).startswith(_OWN)
+        if not is_own_file(frame.filename)
         and not frame.filename.startswith("<frozen")
         and f"{os.sep}importlib{os.sep}" not in frame.filename
         and f"{os.sep}click{os.sep}" not in frame.filename

@@ -1,0 +1,181 @@
+"""One launch (or file, to begin with) to lint: what is asked, what comes back, and the work itself."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any, Literal
+
+import attrs
+
+from ..ir.errors import KernscopeError, TimeLimitError
+from ..ir.load import load
+from ..ir.location import Location
+from ..ir.saved import is_saved_graph
+from ..linter import LintReport, lint_graph
+from ..linter.config import LintConfig
+from ..linter.findings import Failure
+from ..scheduler.schedule import machine_of
+from ..tracer.kernel import Kernel, Launch
+from .options import described_machine, trace_launch
+from .targets import Target, find_kernels, is_own_file
+
+__all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "perform", "time_limit"]
+
+#: The kernel's name in its file, and the launch's.
+LaunchName = tuple[str, str]
+
+
+@attrs.frozen
+class LintJob:
+    """What is to be linted: a target, one launch of it (None: find its launches and lint the first), and how.
+
+    ``only`` is the launch that the user asked for in every kernel. ``is_named``: the user gave this very file, and is
+    told if nothing in it can be linted. Holds nothing that cannot be sent to another process.
+    """
+
+    target: Target
+    launch: LaunchName | None = None
+    only: str | None = None
+    is_named: bool = True
+    machine: str | None = None
+    overrides: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+
+    def __str__(self) -> str:
+        if self.launch is None:
+            return str(self.target)
+        kernel, launch = self.launch
+        return f"{attrs.evolve(self.target, kernel=kernel)} ({launch})"
+
+    def configured(self, config: LintConfig) -> LintJob:
+        """The job with the rules and options of a configuration."""
+        options = {code: dict(values) for code, values in config.options.items()}
+        return attrs.evolve(self, select=config.select, ignore=config.ignore, options=options)
+
+
+@attrs.frozen
+class Found:
+    """The launches of a target, in the order they are written, and what there is to say of kernels without one."""
+
+    launches: tuple[LaunchName, ...]
+    notes: tuple[str, ...]
+
+
+Answer = Found | LintReport | Failure
+#: Which of the launches that a job finds it lints itself: the first, the only one (of several none), or all.
+Share = Literal["first", "only", "all"]
+
+
+def perform(
+    job: LintJob, send: Callable[[Answer], None], *, timeout_s: float | None = None, share: Share = "first"
+) -> None:
+    """Do a job and send what comes of it: the report of its launch or, where it names none, the launches of its target
+    and then the reports of a ``share`` of them. What cannot be had is a failure instead.
+
+    ``timeout_s`` limits importing the target, and then each launch; None sets no limit.
+    """
+    try:
+        if job.target.is_file and is_saved_graph(job.target.source):
+            send(_lint_saved(job))
+            return
+        with time_limit(timeout_s, f"importing {job.target.source}"):
+            kernels = find_kernels(job.target)
+    except Exception as error:
+        send(_failure(job, error))
+        return
+    launches = [job.launch] if job.launch is not None else []
+    if job.launch is None:
+        found = _launches(job, kernels)
+        send(found)
+        several = len(found.launches) > 1
+        launches += [] if several and share == "only" else found.launches[: 1 if share == "first" else None]
+    for kernel, name in launches:
+        one = attrs.evolve(job, launch=(kernel, name))
+        try:
+            with time_limit(timeout_s, str(one)):
+                report = _lint_launch(one, kernels[kernel].launch(name))
+        except Exception as error:
+            send(_failure(one, error))
+        else:
+            send(report)
+
+
+def _failure(job: LintJob, error: Exception) -> Failure:
+    if isinstance(error, KernscopeError):
+        return Failure.of(str(job), error)
+    # A fault of our own: one launch has no report, the others have theirs.
+    text = f"kernscope failed on {job}: {type(error).__name__}: {error}\n  help: please report it; --debug shows where"
+    return Failure(str(job), text, "".join(traceback.format_exception(error)))
+
+
+def _launches(job: LintJob, kernels: Mapping[str, Kernel]) -> Found:
+    notes = [] if kernels or not job.is_named else [f"{job.target}: no kernels"]
+    found: list[LaunchName] = []
+    for name, kernel in kernels.items():
+        chosen = [launch for launch in kernel.launches if job.only in (None, launch)]
+        if not chosen:
+            what = f"no launch {job.only!r}" if job.only else "no launch"
+            notes.append(f"{job.target.source}: kernel {name} is not linted: it has {what}")
+        found += [(name, launch) for launch in chosen]
+    return Found(tuple(found), tuple(notes))
+
+
+def _lint_launch(job: LintJob, launch: Launch) -> LintReport:
+    machine = described_machine(launch.machine if job.machine is None else job.machine, job.overrides)
+    graph = trace_launch(launch, machine, record=True)
+    return lint_graph(
+        graph,
+        machine=machine,
+        select=job.select,
+        ignore=job.ignore,
+        options=job.options,
+        title=f"{launch.kernel.name}:{launch.name}",
+    )
+
+
+def _lint_saved(job: LintJob) -> LintReport:
+    graph = load(job.target.source)
+    machine = described_machine(job.machine or machine_of(graph, None), job.overrides)
+    return lint_graph(graph, machine=machine, select=job.select, ignore=job.ignore, options=job.options)
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None, what: str) -> Iterator[None]:
+    """Raise ``TimeLimitError``, with the author's line, in whatever runs inside for longer than that; None is no limit.
+    Without effect where there are no timers (Windows) and outside a process's main thread: whoever waits for the
+    process ends it."""
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_: int, frame: FrameType | None) -> None:
+        raise TimeLimitError(
+            f"{what} did not end within {seconds:g} s",
+            help="mend the loop that never ends, lint a smaller launch, or allow more: --timeout SECONDS",
+            places=_authors_place(frame),
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _authors_place(frame: FrameType | None) -> Sequence[tuple[str, Location]]:
+    """Where the author's code was: the innermost frame that is not kernscope's own."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_own_file(file) and not file.startswith("<"):
+            return [("it was here", Location(file, frame.f_lineno, frame.f_code.co_name))]
+        frame = frame.f_back
+    return ()
