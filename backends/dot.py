@@ -17,13 +17,25 @@ from ..ir.text import quote
 from .folding import Box, Folded, Frame, Grade
 from .palette import ENGINE_COLOURS, engine_colour, engine_kind
 
-__all__ = ["CRITICAL_COLOUR", "EDGE_STYLES", "RECYCLED_COLOUR", "EdgeStyle", "dot_text", "label_text", "tooltip_text"]
+__all__ = [
+    "CRITICAL_COLOUR",
+    "EDGE_STYLES",
+    "RECYCLED_COLOUR",
+    "EdgeStyle",
+    "caption",
+    "dot_text",
+    "frame_title",
+    "label_text",
+    "node_label",
+    "tooltip_text",
+]
 
 RECYCLED_COLOUR = "#b06f00"
 CRITICAL_COLOUR = "#111111"
 _FONT = "Helvetica"
 _LONGEST_NAME = 36
 _OPERATIONS_IN_A_BOX = 7
+_RANKS_LISTED = 6
 #: Above so many boxes the layout is made quick rather than fine, and war and waw edges move no box.
 _BOXES_WITH_CURVES = 300
 
@@ -75,14 +87,16 @@ def _label(lines: Iterable[str], end: str = "\\n") -> str:
     return label
 
 
-def dot_text(folded: Folded, *, chain: Iterable[int] = ()) -> str:
+def dot_text(folded: Folded, *, chain: Iterable[int] = (), focus: int = -1, notes: Iterable[str] = ()) -> str:
     """The DOT text of a folded graph. ``chain`` are the ids of the critical chain's nodes, in order: their boxes, and
-    the edges along them, are drawn bold."""
+    the edges along them, are drawn bold. ``focus`` is a node whose box is marked; ``notes`` stand below the caption."""
     steps = [int(box) for box in folded.box_of[list(chain)] if box >= 0]
     critical = set(steps)
     along = set(itertools.pairwise(steps))
-    picture = graphviz.Digraph("kernscope", graph_attr=_graph_attributes(folded), node_attr=_NODE, edge_attr=_EDGE)
-    _add_frames(picture, folded, critical)
+    picture = graphviz.Digraph(
+        "kernscope", graph_attr=_graph_attributes(folded, notes), node_attr=_NODE, edge_attr=_EDGE
+    )
+    _add_frames(picture, folded, _Marks(frozenset(critical), int(folded.box_of[focus]) if focus >= 0 else -1))
     _add_edges(picture, folded, along)
     _add_legend(picture, folded, chain=bool(steps))
     return str(picture.source)
@@ -96,9 +110,9 @@ _EDGE = {"fontname": _FONT, "fontsize": "9", "arrowsize": "0.7"}
 _QUICK = {"splines": "line", "nslimit": "1", "mclimit": "0.3"}
 
 
-def _graph_attributes(folded: Folded) -> dict[str, str]:
+def _graph_attributes(folded: Folded, notes: Iterable[str]) -> dict[str, str]:
     return {
-        "label": _label(caption(folded), "\\l"),
+        "label": _label([*caption(folded), *notes], "\\l"),
         "labelloc": "t",
         "labeljust": "l",
         "fontname": _FONT,
@@ -116,22 +130,36 @@ def caption(folded: Folded) -> list[str]:
     graph = folded.graph
     ranks = f", {graph.ranks} ranks" if graph.ranks > 1 else ""
     lines = [f"{_short(graph.kernel)}: {len(graph):,} nodes, {len(graph.edges):,} edges{ranks}"]
-    markers = f" ({folded.markers:,} scope markers are drawn as frames)" if folded.markers else ""
     boxes = f"{len(folded.boxes):,} box{'' if len(folded.boxes) == 1 else 'es'}"
+    over = ", over all ranks" if graph.ranks > 1 else ""
     said = {
-        Grade.NODES: f"one box a node{markers}",
-        Grade.ITERATIONS: f"{boxes}: equal consecutive iterations are drawn once{markers}",
-        Grade.SCOPES: f"{boxes}: one a scope, equal consecutive ones once{markers}",
-        Grade.PLACES: f"{boxes}: all scopes opened at one place of the source are one{markers}",
-        Grade.RANKS: f"{boxes}: all scopes opened at one place of the source are one, over all ranks{markers}",
-    }
-    return [*lines, said[folded.grade]]
+        Grade.NODES: "one box a node",
+        Grade.ITERATIONS: f"{boxes}: what repeats is drawn once",
+        Grade.ALIKE: f"{boxes}: what repeats is drawn once, and ranks that do the same are",
+        Grade.LINES: f"{boxes}: all nodes of one operation and one line are one{over}",
+        Grade.SCOPES: f"{boxes}: one a scope, what repeats once",
+        Grade.PLACES: f"{boxes}: all scopes opened at one place of the source are one",
+        Grade.RANKS: f"{boxes}: all scopes opened at one place of the source are one{over}",
+    }[folded.grade]
+    if folded.kept < len(graph) - folded.markers:
+        said += f"; {folded.kept:,} nodes are shown"
+    elif folded.markers:
+        said += f" ({folded.markers:,} scope markers are drawn as frames)"
+    return [*lines, said]
 
 
 # --- frames and boxes -------------------------------------------------------------------------------------------------
 
 
-def _add_frames(picture: graphviz.Digraph, folded: Folded, critical: set[int]) -> None:
+@attrs.frozen
+class _Marks:
+    """Boxes that are drawn apart: those on the critical chain, and the one in focus (-1: none)."""
+
+    critical: frozenset[int]
+    focus: int
+
+
+def _add_frames(picture: graphviz.Digraph, folded: Folded, marks: _Marks) -> None:
     """The boxes inside their frames, in program order. Frames are filled from the innermost outward, so that no depth
     of nesting is a depth of recursion."""
     inside: list[list[tuple[int, graphviz.Digraph | int]]] = [[] for _ in range(len(folded.frames) + 1)]
@@ -145,20 +173,20 @@ def _add_frames(picture: graphviz.Digraph, folded: Folded, critical: set[int]) -
         elif inside[index]:
             content = sorted(inside[index], key=lambda item: item[0])
             inner = graphviz.Digraph(f"cluster_{index}", graph_attr=_frame_attributes(folded, frame))
-            _add_content(inner, folded, content, critical)
+            _add_content(inner, folded, content, marks)
             inside[frame.parent].append((content[0][0], inner))
-    _add_content(picture, folded, sorted(inside[-1], key=lambda item: item[0]), critical)
+    _add_content(picture, folded, sorted(inside[-1], key=lambda item: item[0]), marks)
 
 
 def _add_content(
     picture: graphviz.Digraph,
     folded: Folded,
     content: list[tuple[int, graphviz.Digraph | int]],
-    critical: set[int],
+    marks: _Marks,
 ) -> None:
     for _, item in content:
         if isinstance(item, int):
-            picture.node(f"n{item}", **_box_attributes(folded, item, bold=item in critical))
+            picture.node(f"n{item}", **_box_attributes(folded, item, marks))
         else:
             picture.subgraph(item)
 
@@ -183,33 +211,50 @@ def _frame_attributes(folded: Folded, frame: Frame) -> dict[str, str]:
 def frame_title(folded: Folded, frame: Frame, *, short: bool = True) -> str:
     """A frame's title: the scope's name or place, and how many scopes it stands for (``x 64``)."""
     graph = folded.graph
-    rank = int(graph.scopes.rank[frame.scope])
     if frame.parent < 0:
-        return f"rank {rank}" if frame.ranks == 1 else f"{frame.ranks:,} ranks"
+        return _ranks_text(frame.ranks)
     name = graph.describe_scope(frame.scope)
     title = _short(name) if short else name
     if frame.scopes == 1:
         return title
-    if folded.grade in (Grade.PLACES, Grade.RANKS):
+    if folded.grade in (Grade.LINES, Grade.PLACES, Grade.RANKS):
         return f"{title}  {frame.scopes:,} scopes"
     around = folded.frames[frame.parent].scopes
     each = f"{title}  x {frame.scopes // around:,}" if frame.scopes > around else title
     return each if around == 1 else f"{each}  ({frame.scopes:,} in all)"
 
 
-def _box_attributes(folded: Folded, index: int, *, bold: bool) -> dict[str, str]:
+def _ranks_text(ranks: tuple[int, ...]) -> str:
+    """``rank 3``, ``ranks 0 to 7``, ``ranks 0, 2, 5``, or their number where they are many and scattered."""
+    first, last = ranks[0], ranks[-1]
+    if len(ranks) == 1:
+        return f"rank {first}"
+    if last - first == len(ranks) - 1:
+        return f"ranks {first} to {last}"
+    if len(ranks) <= _RANKS_LISTED:
+        return f"ranks {', '.join(map(str, ranks))}"
+    return f"{len(ranks):,} of the ranks {first} to {last}"
+
+
+def _box_attributes(folded: Folded, index: int, marks: _Marks) -> dict[str, str]:
     box = folded.boxes[index]
+    bold, focus = index in marks.critical, index == marks.focus
     node = folded.graph[box.node]
-    single = folded.grade in (Grade.NODES, Grade.ITERATIONS)
+    single = folded.grade.single
     engine = node.engine if single else "none"
     colour = engine_colour(engine)
-    classes = [f"engine-{engine_kind(engine).replace('_', '-')}", *(["critical"] if bold else [])]
+    classes = [
+        f"engine-{engine_kind(engine).replace('_', '-')}",
+        *(["critical"] if bold else []),
+        *(["focus"] if focus else []),
+    ]
     return {
-        "label": _label(node_lines(node)) if single else _label(_scope_lines(folded, box), "\\l"),
+        "label": _label(_node_lines(folded, box)) if single else _label(_scope_lines(folded, box), "\\l"),
         "fillcolor": colour.tint,
         "color": CRITICAL_COLOUR if bold else colour.solid,
         "fontcolor": "#15181c",
         "penwidth": "2.6" if bold else "1.1",
+        **({"peripheries": "2", "style": "filled"} if focus else {}),
         "class": " ".join(classes),
         "tooltip": tooltip_text(_tooltip(folded.graph, box)),
     }
@@ -221,6 +266,22 @@ def node_lines(node: Node) -> list[str]:
     shown = [_short(f"{a.storage.name} {a.layout!r}".strip()) for a in (node.writes or node.reads)[:1]]
     place = node.location
     return [name, *shown, *([_short(place.short)] if place else [])]
+
+
+def _node_lines(folded: Folded, box: Box) -> list[str]:
+    """The same for a box, with how often its scope repeats it."""
+    lines = node_lines(folded.graph[box.node])
+    around = folded.frames[box.frame].scopes if box.frame >= 0 else 1
+    if folded.grade is Grade.LINES and box.count > 1:
+        lines[0] += f"  x {box.count:,}"
+    elif folded.grade is not Grade.NODES and box.count > around:
+        lines[0] += f"  x {box.count // around:,}" if box.count % around == 0 else f"  {box.count:,} in all"
+    return lines
+
+
+def node_label(folded: Folded, box: Box) -> str:
+    """A box in one line: its operation and what it writes, or how many nodes it stands for."""
+    return " ".join(_node_lines(folded, box)[:2]) if folded.grade.single else _scope_lines(folded, box)[0]
 
 
 def _scope_lines(folded: Folded, box: Box) -> list[str]:
@@ -275,7 +336,7 @@ def _add_edges(picture: graphviz.Digraph, folded: Folded, along: set[tuple[int, 
 
 def _add_legend(picture: graphviz.Digraph, folded: Folded, *, chain: bool) -> None:
     """A table of the colours and line styles that this picture uses. It is HTML-like, and holds words of ours only."""
-    single = folded.grade in (Grade.NODES, Grade.ITERATIONS)
+    single = folded.grade.single
     used = {engine_kind(folded.graph[box.node].engine) for box in folded.boxes} if single else set()
     rows = [
         f'<tr><td bgcolor="{colour.tint}" color="{colour.solid}" border="1" width="34"></td>'

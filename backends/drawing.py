@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
+import numpy as np
 
-from ..ir.errors import TargetMismatchError
+from ..ir.errors import OptionError, TargetMismatchError, did_you_mean
 from ..ir.graph import Graph
+from ..ir.tables import Reason
 from ..scheduler.schedule import Schedule
 from .dot import caption, dot_text
-from .folding import Folded, Grade, fold, fold_to_fit
+from .folding import FOLDED_LIMIT, READABLE_LIMIT, Folded, Grade, fold_to_fit
+from .folding import fold as fold_graph
+from .model_explorer import model_explorer_text
 from .output import check_folder, choose_format, write_output
+from .reduction import reduce_data_edges
 from .renderer import REMEDIES, Rendering, render
+from .selection import Selection, select
 
-__all__ = ["BOX_LIMIT", "FORMATS", "LAYOUT_LIMIT_S", "Drawing", "draw"]
+__all__ = ["BOX_LIMIT", "FOLDS", "FORMATS", "LAYOUT_LIMIT_S", "UNFOLDED_LIMIT", "Drawing", "draw"]
 
 #: Formats of a drawing: the extension decides.
-FORMATS = ("svg", "png", "pdf", "dot")
-#: Above so many boxes a graph is folded: a layout's time grows steeply.
+FORMATS = ("svg", "png", "pdf", "dot", "json")
+#: How a graph may be folded.
+FOLDS = ("auto", "none", "scope")
+#: No folded picture has more boxes: a layout's time grows steeply.
 BOX_LIMIT = 800
+#: Above so many boxes no layout is tried.
+UNFOLDED_LIMIT = 5_000
+#: Model Explorer folds by itself, and shows so many nodes at ease.
+_JSON_LIMIT = 50_000
+#: So many lines of war and waw edges a box, on average, are too many for a folded picture.
+_CROWD = 1.5
 #: Seconds a layout may take, all attempts together.
 LAYOUT_LIMIT_S = 20.0
 
@@ -69,20 +83,31 @@ def draw(
     *,
     schedule: Schedule | None = None,
     format: str | None = None,
+    fold: str = "auto",
+    rank: int | None = None,
+    around: int | None = None,
+    hops: int = 2,
+    reduce: bool = False,
     box_limit: int = BOX_LIMIT,
-    unfolded_limit: int | None = None,
 ) -> Drawing:
     """Draw a graph: scopes as frames, engines as colours, reasons of edges as line styles, recycled edges marked; with
     a ``schedule`` of the graph its critical chain is bold.
 
-    The extension of ``path`` decides the format (.svg .png .pdf .dot); without a path ``format`` does (``"svg"``).
-    Above ``box_limit`` boxes (above ``unfolded_limit`` nodes, if given) the graph is folded first, as
-    :mod:`kernscope.backends.folding` describes, and the picture says so with exact counts. It is laid out by ``dot`` on
-    PATH, else by graphviz-pure (the extra ``draw``; no .pdf), within 20 seconds in all. Where no renderer makes the
-    picture the DOT text is written beside it, as ``PATH.dot``, and the drawing's notes name the remedies.
+    The extension of ``path`` decides the format (.svg .png .pdf .dot, or .json for Model Explorer); without a path
+    ``format`` does (``"svg"``).
 
-    Raises ``OptionError`` for an unknown format, ``OutputError`` where the file cannot be written, and
-    ``TargetMismatchError`` for a schedule of another graph.
+    - ``fold``: ``"auto"`` folds until the picture can be read, as :mod:`kernscope.backends.folding` describes: what
+      repeats is drawn once (``x 64``), then ranks that do the same, then scopes. ``"scope"`` draws every scope as one
+      box, ``"none"`` every node. The picture says what was done, with exact counts.
+    - ``rank``: that rank alone. ``around``: a node's id; what is at most ``hops`` edges away from it.
+    - ``reduce``: leave out the data edges that other data edges imply.
+
+    No picture has more than ``box_limit`` boxes, unless every node was asked for. It is laid out by ``dot`` on PATH,
+    else by graphviz-pure (the extra ``draw``; no .pdf), within 20 seconds in all. Where no renderer makes the picture
+    the DOT text is written beside it, as ``PATH.dot``, and the drawing's notes name the remedies.
+
+    Raises ``OptionError`` for an unknown format or option, or for more boxes than could ever be laid out,
+    ``OutputError`` where the file cannot be written, and ``TargetMismatchError`` for a schedule of another graph.
     """
     chosen = choose_format(path, format, FORMATS)
     if path is not None:
@@ -93,43 +118,117 @@ def draw(
             help="draw(schedule.graph, ..., schedule=schedule)",
         )
     nodes = () if schedule is None else schedule.critical_chain().nodes
-    folded = fold_to_fit(graph, box_limit, unfolded_limit)
-    text = dot_text(folded, chain=nodes)
+    view = _View(select(graph, rank=rank, around=around, hops=hops), nodes, reduce)
+    folded = _folded(graph, fold, view.selection, chosen, box_limit)
+    if chosen == "json":
+        return _finish(view.prepare(folded), path, chosen, lambda prepared: model_explorer_text(prepared.folded))
     if chosen == "dot":
-        written = write_output(path, text.encode()) if path is not None else None
-        return Drawing(text, chosen, text.encode(), "", written, caption(folded)[1], ())
-    folded, text, rendering, problems = _lay_out(folded, text, nodes, chosen)
-    said = caption(folded)[1]
+        return _finish(view.prepare(folded), path, chosen, lambda prepared: prepared.text)
+    prepared, rendering, problems = _lay_out(folded, view, chosen)
+    said = prepared.said
     if rendering.data is not None:
         written = write_output(path, rendering.data) if path is not None else None
-        return Drawing(text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems))
+        return Drawing(prepared.text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems))
     problems.append(f"help: {REMEDIES}")
     if path is None:
-        return Drawing(text, chosen, None, "", None, said, tuple(problems))
+        return Drawing(prepared.text, chosen, None, "", None, said, tuple(problems))
     beside = Path(path).with_name(Path(path).name + ".dot")
     problems.insert(0, f"{path} was not made; the DOT text is in {beside}")
-    return Drawing(text, chosen, None, "", write_output(beside, text.encode()), said, tuple(problems))
+    written = write_output(beside, prepared.text.encode())
+    return Drawing(prepared.text, chosen, None, "", written, said, tuple(problems))
 
 
-def _lay_out(
-    folded: Folded, text: str, chain: Sequence[int], format: str
-) -> tuple[Folded, str, Rendering, list[str]]:
+@attrs.frozen(eq=False)
+class _Prepared:
+    """A folded graph as it will be drawn: the DOT text, and what it says of itself."""
+
+    folded: Folded
+    text: str
+    said: str
+
+
+@attrs.frozen(eq=False)
+class _View:
+    """What is shown of a graph at any grade: the nodes selected, the critical chain, and whether edges are reduced."""
+
+    selection: Selection
+    chain: Sequence[int]
+    reduce: bool
+
+    def prepare(self, folded: Folded) -> _Prepared:
+        notes = list(self.selection.notes)
+        shown = folded
+        if self.reduce:
+            shown, saved = reduce_data_edges(shown)
+            notes.append(f"{saved:,} data edges that others imply are left out")
+        if folded.grade is not Grade.NODES:
+            shown, hidden = self._without_crowd(shown)
+            if hidden:
+                notes.append(f"{hidden:,} war and waw edges are not drawn: they would hide the others")
+        text = dot_text(shown, chain=self.chain, focus=self.selection.focus, notes=notes)
+        return _Prepared(shown, text, "; ".join([caption(folded)[1], *notes]))
+
+    def _without_crowd(self, folded: Folded) -> tuple[Folded, int]:
+        """Without the war and waw edges, where a folded picture would be black with them; and how many of the graph's
+        edges that leaves out. Those along the critical chain stay."""
+        edges = folded.edges
+        weak = edges.reason >= Reason.WAR
+        if np.count_nonzero(weak) <= _CROWD * len(folded.boxes):
+            return folded, 0
+        steps = folded.box_of[list(self.chain)] if len(self.chain) else folded.box_of[:0]
+        steps = steps[steps >= 0]
+        boxes = len(folded.boxes)
+        along = np.isin(edges.source * boxes + edges.target, steps[:-1] * boxes + steps[1:])
+        keep = ~weak | along
+        left = attrs.evolve(edges, **{f.name: getattr(edges, f.name)[keep] for f in attrs.fields(type(edges))})
+        return attrs.evolve(folded, edges=left), int(edges.count[~keep].sum())
+
+
+def _folded(graph: Graph, how: str, selection: Selection, format: str, box_limit: int) -> Folded:
+    if how not in FOLDS:
+        raise OptionError(f"unknown folding {how!r}", help=did_you_mean(how, FOLDS, what="foldings"))
+    keep = selection.keep
+    if how == "scope":
+        return fold_to_fit(graph, box_limit, finest=Grade.SCOPES, keep=keep)
+    if how == "auto":
+        # A viewer that folds by itself, and a neighbourhood, which is small: show the nodes themselves.
+        aim = _JSON_LIMIT if format == "json" else FOLDED_LIMIT if selection.focus >= 0 else READABLE_LIMIT
+        return fold_to_fit(graph, max(box_limit, aim) if format == "json" else box_limit, readable=aim, keep=keep)
+    folded = fold_graph(graph, Grade.NODES, keep)
+    if len(folded.boxes) > UNFOLDED_LIMIT and format not in ("dot", "json"):
+        raise OptionError(
+            f"{len(folded.boxes):,} boxes: no layout of more than {UNFOLDED_LIMIT:,} would end",
+            help="leave the folding to kernscope (auto), draw one rank or the surroundings of one node, or write .dot",
+        )
+    return folded
+
+
+def _finish(
+    prepared: _Prepared, path: str | os.PathLike[str] | None, format: str, write: Callable[[_Prepared], str]
+) -> Drawing:
+    """A drawing that takes no layout."""
+    data = write(prepared).encode()
+    written = write_output(path, data) if path is not None else None
+    return Drawing(prepared.text, format, data, "", written, prepared.said, ())
+
+
+def _lay_out(folded: Folded, view: _View, format: str) -> tuple[_Prepared, Rendering, list[str]]:
     """Lay out within the limit: where a renderer fails or half of the time that is left is over, the next coarser grade
-    that has fewer boxes is tried. Returns the folding and DOT text that were taken, the rendering and what to say."""
+    that has fewer boxes is tried. Returns what was taken, the rendering and what to say."""
     end = time.monotonic() + LAYOUT_LIMIT_S
     coarser = list(Grade)[list(Grade).index(folded.grade) + 1 :]
     problems: list[str] = []
     while True:
+        prepared = view.prepare(folded)
         left = max(end - time.monotonic(), 0.1)
-        rendering = render(text, format, limit_s=left / 2 if coarser else left)
+        rendering = render(prepared.text, format, limit_s=left / 2 if coarser else left)
         problems += rendering.problems
         if rendering.data is not None or not rendering.asked:
-            return folded, text, rendering, problems
+            return prepared, rendering, problems
         smaller = folded
         while coarser and len(smaller.boxes) >= len(folded.boxes):
-            smaller = fold(folded.graph, coarser.pop(0))
+            smaller = fold_graph(folded.graph, coarser.pop(0), view.selection.keep)
         if len(smaller.boxes) >= len(folded.boxes):
-            return folded, text, rendering, problems
+            return prepared, rendering, problems
         folded = smaller
-        text = dot_text(folded, chain=chain)
         problems.append(f"so it was folded further, to {caption(folded)[1]}")

@@ -1,14 +1,19 @@
 """Folding a graph into few boxes, so that a picture of it can be laid out and read.
 
-Five grades, each coarser than the one before; the first that has few enough boxes is taken:
+Seven grades, each coarser than the one before:
 
 - ``nodes``: a box for each node;
-- ``iterations``: consecutive sibling scopes of one source stack and one content are drawn once, with their number;
-- ``scopes``: in addition every scope is one box (what lies in scopes inside it has boxes of its own);
+- ``iterations``: what repeats at once, be it scopes of one content or a stretch without a scope, is drawn once, with
+  the number of repetitions (:mod:`kernscope.backends.repeats`);
+- ``alike``: in addition ranks that do the same are drawn once;
+- ``lines``: all nodes of one operation and one call stack are one box, over all scopes and ranks;
+- ``scopes``: every scope is one box (what lies in scopes inside it has boxes of its own), what repeats and ranks that
+  do the same are drawn once;
 - ``places``: all sibling scopes of one source stack are one box, whatever their content;
 - ``ranks``: the same, over all ranks together.
 
-Scope markers have no box: what they mark is drawn as a frame. All counts are of the graph's nodes, and exact.
+Scope markers have no box: what they mark is drawn as a frame. All counts are of the graph's nodes, and exact; where
+only some nodes are kept (:mod:`kernscope.backends.selection`), of those.
 """
 
 from __future__ import annotations
@@ -21,8 +26,26 @@ import numpy as np
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Family
 from ..ir.tables import IntArray, Reason
+from .repeats import Alike, find_alike
 
-__all__ = ["Box", "Folded", "FoldedEdges", "Frame", "Grade", "fold", "fold_to_fit"]
+__all__ = [
+    "FOLDED_LIMIT",
+    "READABLE_LIMIT",
+    "Box",
+    "Folded",
+    "FoldedEdges",
+    "Frame",
+    "Grade",
+    "fold",
+    "fold_to_fit",
+]
+
+#: By eye: more boxes than this are folded as soon as that leaves fewer of them, ...
+READABLE_LIMIT = 60
+#: ... and folded boxes are folded further from this many on.
+FOLDED_LIMIT = 110
+#: A picture of fewer scopes says nothing: the next finer grade is taken, if it can be laid out.
+_FEWEST = 5
 
 
 class Grade(enum.StrEnum):
@@ -30,21 +53,28 @@ class Grade(enum.StrEnum):
 
     NODES = "nodes"
     ITERATIONS = "iterations"
+    ALIKE = "alike"
+    LINES = "lines"
     SCOPES = "scopes"
     PLACES = "places"
     RANKS = "ranks"
+
+    @property
+    def single(self) -> bool:
+        """Whether a box stands for nodes of one operation at one line of the source."""
+        return self in (Grade.NODES, Grade.ITERATIONS, Grade.ALIKE, Grade.LINES)
 
 
 @attrs.frozen
 class Frame:
     """A scope, or several drawn as one. ``scope`` is the row of the first of them, ``parent`` the index of the frame
-    around it (-1: a kernel's own scope), ``scopes`` how many there are in the whole graph, ``ranks`` on how many ranks.
-    """
+    around it (-1: a kernel's own scope), ``scopes`` how many there are in the whole graph, ``ranks`` the ranks they are
+    on, in ascending order."""
 
     scope: int
     parent: int
     scopes: int
-    ranks: int
+    ranks: tuple[int, ...]
 
 
 @attrs.frozen
@@ -76,8 +106,9 @@ class FoldedEdges:
 
 @attrs.frozen(eq=False)
 class Folded:
-    """A graph folded to a grade. ``box_of`` is the index of each node's box, shape ``(n,)``, -1 for scope markers;
-    ``frames`` stand in order, a parent before its children."""
+    """A graph folded to a grade. ``box_of`` is the index of each node's box, shape ``(n,)``, -1 for scope markers and
+    for nodes that are not kept; ``frames`` stand in order, a parent before its children; ``kept`` is how many nodes
+    are drawn, ``markers`` how many scope markers the graph has."""
 
     graph: Graph
     grade: Grade
@@ -85,128 +116,76 @@ class Folded:
     boxes: tuple[Box, ...]
     edges: FoldedEdges
     box_of: IntArray
-
-    @property
-    def markers(self) -> int:
-        """How many scope markers the graph has: the nodes without a box."""
-        return int(np.count_nonzero(self.box_of < 0))
+    kept: int
+    markers: int
 
 
-def fold_to_fit(graph: Graph, limit: int, unfolded_limit: int | None = None) -> Folded:
-    """The graph at the finest grade of at most ``limit`` boxes; at the coarsest grade where none has so few. With an
-    ``unfolded_limit`` a box for each node is for graphs of at most so many."""
-    grades = list(Grade)
-    most = limit if unfolded_limit is None else min(limit, unfolded_limit)
-    for grade in grades[:-1]:
-        if grade is Grade.NODES and np.count_nonzero(~_markers(graph)) > most:
+def fold_to_fit(
+    graph: Graph, limit: int, *, readable: int | None = None, finest: Grade = Grade.NODES, keep: IntArray | None = None
+) -> Folded:
+    """The graph at the finest grade, from ``finest`` on, of at most ``limit`` boxes; at the coarsest where none has so
+    few. ``keep`` is a mask of the nodes to draw.
+
+    With a ``readable`` number of boxes the aim is a picture to read: a box for each node up to so many, the finest
+    grade of at most ``FOLDED_LIMIT`` boxes beyond; except that where only next to no scopes are left the grade before,
+    within ``limit``, says more.
+    """
+    grades = list(Grade)[list(Grade).index(finest) :]
+    before: Folded | None = None
+    for grade in grades:
+        most = limit if readable is None else min(limit, readable if grade is Grade.NODES else FOLDED_LIMIT)
+        if grade is Grade.NODES and _count(graph, keep) > (limit if readable is not None else most):
             continue
-        folded = fold(graph, grade)
-        if len(folded.boxes) <= limit:
-            return folded
-    return fold(graph, grades[-1])
+        folded = fold(graph, grade, keep)
+        if len(folded.boxes) <= most or grade is grades[-1]:
+            break
+        if len(folded.boxes) <= limit and (before is None or len(folded.boxes) < len(before.boxes)):
+            before = folded
+    if readable is None or before is None:
+        return folded
+    says_less = not folded.grade.single and len(folded.boxes) < _FEWEST
+    says_more = says_less or len(folded.boxes) >= len(before.boxes)
+    return before if says_more else folded
 
 
-def fold(graph: Graph, grade: Grade) -> Folded:
-    """The graph at one grade. Time and memory are near-linear in nodes, accesses and edges."""
-    first = _first_of_equal_runs(graph) if grade in (Grade.ITERATIONS, Grade.SCOPES) else np.arange(len(graph.scopes))
-    if grade in (Grade.PLACES, Grade.RANKS):
-        first = _first_of_place(graph, by_rank=grade is Grade.PLACES)
-    shown, frame_of_scope = np.unique(first, return_inverse=True)
+def _count(graph: Graph, keep: IntArray | None) -> int:
+    drawn = ~_markers(graph) if keep is None else ~_markers(graph) & keep
+    return int(np.count_nonzero(drawn))
+
+
+def fold(graph: Graph, grade: Grade, keep: IntArray | None = None) -> Folded:
+    """The graph, or those of its nodes that the mask ``keep`` holds, at one grade. Time and memory are near-linear in
+    nodes, accesses and edges."""
+    alike = _alike(graph, grade)
+    shown, frame_of_scope = np.unique(alike.scope, return_inverse=True)
     frame_of = np.where(graph.nodes.scope >= 0, frame_of_scope[graph.nodes.scope] if len(shown) else -1, -1)
-    if grade is Grade.NODES:
-        key = np.arange(len(graph))
-    elif grade is Grade.ITERATIONS:
-        key = _first_of_node(graph, first)
-    else:
-        key = frame_of.astype(np.int64)
-    boxes, box_of = _boxes(graph, key, frame_of)
+    key = alike.node if grade.single else frame_of.astype(np.int64)
+    markers = _markers(graph)
+    drawn = np.flatnonzero(~markers if keep is None else ~markers & keep)
+    boxes, box_of = _boxes(graph, drawn, key, frame_of)
     return Folded(
         graph=graph,
         grade=grade,
-        frames=_frames(graph, first, shown, frame_of_scope),
+        frames=_frames(graph, shown, frame_of_scope),
         boxes=boxes,
-        edges=_edges(graph, box_of, len(boxes), loops=grade is Grade.ITERATIONS),
+        edges=_edges(graph, box_of, len(boxes), loops=grade.single and grade is not Grade.NODES),
         box_of=box_of,
+        kept=len(drawn),
+        markers=int(np.count_nonzero(markers)),
     )
 
 
-# --- which scopes are drawn as one ------------------------------------------------------------------------------------
-
-
-def _first_of_equal_runs(graph: Graph) -> IntArray:
-    """For each scope the scope that is drawn for it: of a run of consecutive siblings with one stack and one content
-    the first, inside the scope that is drawn for its parent."""
-    scopes = graph.scopes
-    content = _contents(graph)
-    parents = scopes.parent.tolist()
-    children: list[list[int]] = [[] for _ in parents]
-    place = [0] * len(parents)
-    run_first = list(range(len(parents)))
-    for scope, parent in enumerate(parents):
-        if parent < 0:
-            continue
-        siblings = children[parent]
-        place[scope] = len(siblings)
-        if siblings and content[siblings[-1]] == content[scope]:
-            run_first[scope] = run_first[siblings[-1]]
-        siblings.append(scope)
-    first = list(range(len(parents)))
-    for scope, parent in enumerate(parents):  # a parent's row lies before its children's
-        if parent >= 0:
-            first[scope] = run_first[children[first[parent]][place[scope]]]
-    return np.array(first, dtype=np.int64)
-
-
-def _contents(graph: Graph) -> list[int]:
-    """For each scope a number that two scopes share when and only when they have the same source stack, name and
-    sequence of contents: nodes by operation, stack, channel and the layouts they read and write; scopes by this number.
-    """
-    scopes = graph.scopes
-    token = _node_tokens(graph)
-    enter = OPERATIONS.code("scope_enter")
-    opening = np.flatnonzero(graph.nodes.op == enter)
-    # A scope stands in its parent's sequence where it is opened; its own sequence begins after its marker.
-    owner = graph.nodes.scope.astype(np.int64)
-    owner[opening] = scopes.parent[graph.nodes.scope[opening]]
-    order = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[order], np.arange(len(scopes) + 1))
-    tokens = token[order]
-    position = np.empty(len(order), dtype=np.int64)
-    position[order] = np.arange(len(order))
-    known: dict[tuple[int, int, bytes], int] = {}
-    content = [0] * len(scopes)
-    enters, parents = scopes.enter.tolist(), scopes.parent.tolist()
-    heads = list(zip(scopes.stack.tolist(), scopes.name.tolist(), strict=True))
-    for scope in range(len(scopes) - 1, -1, -1):  # children before their parents
-        inside = tokens[bounds[scope] : bounds[scope + 1]].tobytes()
-        content[scope] = known.setdefault((*heads[scope], inside), len(known))
-        if parents[scope] >= 0:
-            tokens[position[enters[scope]]] = -1 - content[scope]
-    return content
-
-
-def _node_tokens(graph: Graph) -> IntArray:
-    """For each node a number, from 0, that two nodes share when and only when operation, stack, channel and the
-    sequence of layouts and modes of their accesses are equal. Interned exactly, without hashing."""
-    nodes, accesses, start = graph.nodes, graph.accesses, graph.access_start
-    token = _intern(nodes.op.astype(np.int64), nodes.stack + 1)
-    token = _intern(token, nodes.channel + 1)
-    counts = np.diff(start)
-    for place in range(int(counts.max(initial=0))):
-        has = np.flatnonzero(counts > place)
-        rows = start[has] + place
-        part = np.zeros(len(nodes), dtype=np.int64)
-        part[has] = 1 + accesses.layout[rows].astype(np.int64) * 2 + accesses.mode[rows]
-        token = _intern(token, part)
-    return token
-
-
-def _intern(left: IntArray, right: IntArray) -> IntArray:
-    """Small numbers for pairs of non-negative numbers, equal for equal pairs."""
-    width = int(right.max(initial=0)) + 1
-    pairs = left.astype(np.int64) * width + right
-    inverse: IntArray = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
-    return inverse
+def _alike(graph: Graph, grade: Grade) -> Alike:
+    """Which scopes and nodes are drawn as one at a grade."""
+    nodes = np.arange(len(graph), dtype=np.int64)
+    if grade is Grade.NODES:
+        return Alike(np.arange(len(graph.scopes), dtype=np.int64), nodes)
+    if grade is Grade.LINES:
+        first = _first_of_place(graph, by_rank=False)
+        return Alike(first, _first_of_line(graph, first))
+    if grade in (Grade.PLACES, Grade.RANKS):
+        return Alike(_first_of_place(graph, by_rank=grade is Grade.PLACES), nodes)
+    return find_alike(graph, across_ranks=grade is not Grade.ITERATIONS)
 
 
 def _first_of_place(graph: Graph, *, by_rank: bool) -> IntArray:
@@ -215,25 +194,21 @@ def _first_of_place(graph: Graph, *, by_rank: bool) -> IntArray:
     scopes = graph.scopes
     known: dict[tuple[int, ...], int] = {}
     first: list[int] = []
-    rows = zip(
-        scopes.parent.tolist(), scopes.rank.tolist(), scopes.stack.tolist(), scopes.name.tolist(), strict=True
-    )
+    rows = zip(scopes.parent.tolist(), scopes.rank.tolist(), scopes.stack.tolist(), scopes.name.tolist(), strict=True)
     for scope, (parent, rank, stack, name) in enumerate(rows):
         around = first[parent] if parent >= 0 else -1
         first.append(known.setdefault((around, rank if by_rank else 0, stack, name), scope))
     return np.array(first, dtype=np.int64)
 
 
-def _first_of_node(graph: Graph, first: IntArray) -> IntArray:
-    """For each node the node that is drawn for it. A scope's nodes have consecutive ids, and equal scopes equal
-    distances from their markers."""
-    scopes = graph.scopes
-    start = np.where(scopes.enter >= 0, scopes.enter, 0).astype(np.int64)
-    shift = start[first] - start
-    inside = graph.nodes.scope >= 0
-    moved: IntArray = np.arange(len(graph), dtype=np.int64)
-    moved[inside] += shift[graph.nodes.scope[inside]]
-    return moved
+def _first_of_line(graph: Graph, first: IntArray) -> IntArray:
+    """For each node the first one of the same operation and call stack, in a scope drawn as the same one."""
+    nodes = graph.nodes
+    scope = np.where(nodes.scope >= 0, first[nodes.scope] if len(first) else -1, -1)
+    keys = np.stack([scope, nodes.stack, nodes.op], axis=1).astype(np.int64)
+    _, at, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    line: IntArray = at[inverse.reshape(-1)]
+    return line
 
 
 # --- boxes, frames, edges ---------------------------------------------------------------------------------------------
@@ -243,9 +218,8 @@ def _markers(graph: Graph) -> IntArray:
     return OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
 
 
-def _boxes(graph: Graph, key: IntArray, frame_of: IntArray) -> tuple[tuple[Box, ...], IntArray]:
-    """The boxes, in order of the first node of each, and the box of each node."""
-    drawn = np.flatnonzero(~_markers(graph))
+def _boxes(graph: Graph, drawn: IntArray, key: IntArray, frame_of: IntArray) -> tuple[tuple[Box, ...], IntArray]:
+    """The boxes of the drawn nodes, in order of the first node of each, and the box of each node."""
     box_of: IntArray = np.full(len(graph), -1, dtype=np.int64)
     if not len(drawn):
         return (), box_of
@@ -273,17 +247,18 @@ def _boxes(graph: Graph, key: IntArray, frame_of: IntArray) -> tuple[tuple[Box, 
     return boxes, box_of
 
 
-def _frames(graph: Graph, first: IntArray, shown: IntArray, frame_of_scope: IntArray) -> tuple[Frame, ...]:
+def _frames(graph: Graph, shown: IntArray, frame_of_scope: IntArray) -> tuple[Frame, ...]:
     scopes = graph.scopes
-    numbers = np.bincount(frame_of_scope, minlength=len(shown))
-    spread = np.unique(frame_of_scope * graph.ranks + scopes.rank) // max(graph.ranks, 1)
-    ranks = np.bincount(spread, minlength=len(shown))
-    frames = []
-    for index, scope in enumerate(shown.tolist()):
-        parent = int(scopes.parent[scope])
-        around = int(frame_of_scope[parent]) if parent >= 0 else -1
-        frames.append(Frame(scope=scope, parent=around, scopes=int(numbers[index]), ranks=int(ranks[index])))
-    return tuple(frames)
+    numbers = np.bincount(frame_of_scope, minlength=len(shown)).tolist()
+    frame_of, rank_of = np.divmod(np.unique(frame_of_scope * graph.ranks + scopes.rank), max(graph.ranks, 1))
+    ranks: list[list[int]] = [[] for _ in shown]
+    for index, rank in zip(frame_of.tolist(), rank_of.tolist(), strict=True):
+        ranks[index].append(rank)
+    parents = np.where(scopes.parent[shown] >= 0, frame_of_scope[scopes.parent[shown]], -1).tolist()
+    return tuple(
+        Frame(scope=scope, parent=parent, scopes=number, ranks=tuple(on))
+        for scope, parent, number, on in zip(shown.tolist(), parents, numbers, ranks, strict=True)
+    )
 
 
 def _edges(graph: Graph, box_of: IntArray, boxes: int, *, loops: bool) -> FoldedEdges:

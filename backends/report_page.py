@@ -16,9 +16,6 @@ from .report_sections import sections, shown, tiles
 __all__ = ["ReportData", "report_html", "write_report"]
 
 _HERE = Path(__file__).parent
-#: A page is read, where a drawing in a file of its own is zoomed into: equal iterations are folded from so many nodes
-#: on, and scopes from so many boxes on.
-PAGE_UNFOLDED_LIMIT, PAGE_BOX_LIMIT = 60, 240
 
 
 def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
@@ -27,7 +24,7 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
     what is missing for it), the timelines, the operations and the source."""
     template = string.Template((_HERE / "report.html").read_text(encoding="utf-8"))
     style = (_HERE / "report.css").read_text(encoding="utf-8")
-    drawing = draw(data.graph, schedule=data.best, box_limit=PAGE_BOX_LIMIT, unfolded_limit=PAGE_UNFOLDED_LIMIT)
+    drawing = draw(data.graph, schedule=data.best)
     parts = sections(data, drawing)
     ranks = f", {data.graph.ranks} ranks" if data.graph.ranks > 1 else ""
     text = template.substitute(

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from .. import api, pictures
-from ..backends.output import check_folder
+from ..backends.drawing import FOLDS, FORMATS
+from ..backends.output import check_folder, choose_format
 from ..backends.report_data import ReportData
 from ..backends.report_page import write_report
 from ..scheduler.policies import POLICIES
@@ -23,16 +24,47 @@ __all__ = ["draw", "report"]
 
 @click.command()
 @target_options
-@click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot; default: <kernel>.svg.")
+@click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer.")
 @click.option("--policy", type=click.Choice(POLICIES), help="Mark this policy's critical chain.")
-def draw(output: str | None, policy: str | None, **options: Any) -> None:
-    """Draw the graph of TARGET: scopes as frames, engines as colours, reasons of edges as line styles."""
+@click.option(
+    "--fold",
+    type=click.Choice(FOLDS),
+    default="auto",
+    show_default=True,
+    help="auto: until the picture can be read; scope: a box for each scope; none: a box for each node.",
+)
+@click.option("--rank", type=int, metavar="N", help="Draw this rank alone.")
+@click.option("--around", type=int, metavar="NODE", help="Draw what is near this node, by its id.")
+@click.option("--hops", type=int, default=2, show_default=True, help="With --around: how many edges away.")
+@click.option("--reduce", is_flag=True, help="Leave out data edges that other data edges imply.")
+def draw(
+    output: str | None,
+    policy: str | None,
+    fold: str,
+    rank: int | None,
+    around: int | None,
+    hops: int,
+    reduce: bool,
+    **options: Any,
+) -> None:
+    """Draw the graph of TARGET: scopes as frames, engines as colours, reasons of edges as line styles.
+
+    \b
+    Examples:
+      kernscope draw flash.py --policy list
+      kernscope draw flash.py --launch 8k --around 120 --hops 3 -o near.svg
+      kernscope draw flash.py --rank 0 --reduce -o rank0.pdf
+    """
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.svg"
+    choose_format(path, None, FORMATS)
     check_folder(path)
     graph = job.graph(record=True)
     schedule = api.schedule(graph, policy, job.machine) if policy else None
-    click.echo(str(pictures.draw(graph, path, schedule=schedule)))
+    drawing = pictures.draw(
+        graph, path, schedule=schedule, fold=fold, rank=rank, around=around, hops=hops, reduce=reduce
+    )
+    click.echo(str(drawing))
 
 
 @click.command()

@@ -9,7 +9,7 @@ import attrs
 import kernscope as ks
 from kernscope import tl
 
-__all__ = ["HOSTILE", "messages", "nested", "renamed", "sweep", "unequal"]
+__all__ = ["HOSTILE", "messages", "nested", "renamed", "straight", "sweep", "unequal", "unscoped"]
 
 #: Names that mean something in DOT, SVG, HTML, Python's templates or a terminal.
 HOSTILE = (
@@ -92,6 +92,33 @@ def messages(ranks: int = 3, steps: int = 4) -> ks.Graph:
     """Every rank hands a tile round a ring: message, credit and fifo edges."""
     shape = (8 * ranks, 8)
     return ks.trace(_messages, ks.hbm(shape, "f32"), ks.hbm(shape, "f32"), steps=steps, ranks=ranks)
+
+
+@ks.kernel
+def _unscoped(x: ks.HbmTensor, o: ks.HbmTensor, *, rows: int, steps: int) -> None:
+    for i in range(rows):
+        value = tl.load(x[i : i + 1, :])
+        for _ in range(steps):
+            value = tl.exp(value)
+        tl.store(o[i : i + 1, :], value)
+
+
+def unscoped(rows: int, steps: int) -> ks.Graph:
+    """A loop around a loop, without any scope."""
+    return ks.trace(_unscoped, ks.hbm((rows, 4), "f32"), ks.hbm((rows, 4), "f32"), rows=rows, steps=steps)
+
+
+def straight(length: int) -> ks.Graph:
+    """A kernel without scopes in which nothing repeats: every operation has a line of its own."""
+    lines = [
+        "def straight(o):",
+        " x = tl.zeros((4, 4), tl.float32)",
+        *[" x = tl.exp(x)"] * length,
+        " tl.store(o[:, :], x)",
+    ]
+    names: dict[str, Any] = {"tl": tl}
+    exec(compile("\n".join(lines), "straight.py", "exec"), names)
+    return ks.trace(names["straight"], ks.hbm((4, 4), "f32"))
 
 
 def renamed(graph: ks.Graph, name: str) -> ks.Graph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import kernelgen
+import networkx as nx
 import numpy as np
 import picturekernels as pk
 import pytest
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope.backends.folding import Folded, Grade, fold, fold_to_fit
+from kernscope.backends.reduction import reduce_data_edges
+from kernscope.backends.repeats import first_of_repeats
+from kernscope.ir.tables import Reason
 
 any_program = st.one_of(kernelgen.programs(), kernelgen.programs(ranks=3, max_size=20))
 
@@ -109,16 +113,16 @@ def test_loads_of_other_widths_are_folded_by_place_only() -> None:
     assert [(box.count, box.operations) for box in folded.boxes] == [(9, (("exp", 3), ("load", 3), ("store", 3)))]
 
 
-def test_ranks_are_folded_at_the_coarsest_grade_only() -> None:
-    """Boxes never mix ranks, except where all ranks are one."""
+def test_ranks_are_folded_where_they_do_the_same() -> None:
+    """A ring's ranks do the same and are drawn once, except where each is asked for."""
     graph = pk.messages(ranks=3, steps=4)
     for grade in Grade:
         folded = fold(graph, grade)
         mixed = any(
             len(set(graph.nodes.rank[folded.box_of == index].tolist())) > 1 for index in range(len(folded.boxes))
         )
-        assert mixed == (grade is Grade.RANKS)
-    assert [frame.ranks for frame in fold(graph, Grade.RANKS).frames] == [3, 3]
+        assert mixed == (grade in (Grade.ALIKE, Grade.LINES, Grade.SCOPES, Grade.RANKS))
+    assert [frame.ranks for frame in fold(graph, Grade.RANKS).frames] == [(0, 1, 2), (0, 1, 2)]
 
 
 def test_the_finest_grade_that_fits_is_taken() -> None:
@@ -132,7 +136,93 @@ def test_the_finest_grade_that_fits_is_taken() -> None:
         Grade.SCOPES,
         Grade.RANKS,
     ]
-    assert fold_to_fit(graph, 400, unfolded_limit=60).grade is Grade.ITERATIONS
+
+
+@pytest.mark.parametrize(
+    ("graph", "grade"),
+    [
+        (pk.sweep(3), Grade.NODES),
+        (pk.sweep(64), Grade.ITERATIONS),
+        (pk.messages(40, 2), Grade.ALIKE),
+        (pk.unequal(*range(1, 60)), Grade.LINES),
+        (pk.straight(150), Grade.NODES),
+    ],
+)
+def test_a_picture_is_folded_only_as_far_as_it_takes_to_read_it(graph: ks.Graph, grade: Grade) -> None:
+    """Iterations first, then ranks that do the same, then lines; but never to next to nothing."""
+    assert fold_to_fit(graph, 800, readable=60).grade is grade
+
+
+@pytest.mark.parametrize("finest", list(Grade))
+def test_nothing_finer_than_asked_for_is_drawn(finest: Grade) -> None:
+    """Where every scope is to be one box, no node has one of its own."""
+    assert fold_to_fit(pk.sweep(2), 800, finest=finest).grade is finest
+
+
+@pytest.mark.parametrize("size", [2, 3, 100])
+def test_loops_without_scopes_are_folded(size: int) -> None:
+    """A loop around a loop, neither with a scope, has the boxes of one iteration of one iteration."""
+    graph = pk.unscoped(size, 4)
+    folded = fold(graph, Grade.ITERATIONS)
+    assert [graph[box.node].op for box in folded.boxes] == ["load", "exp", "store"]
+    assert [box.count for box in folded.boxes] == [size, 4 * size, size]
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_a_place_stands_for_its_like(sequence: list[int]) -> None:
+    """What stands for a place holds the same symbol, stands for itself, and lies not behind it."""
+    symbols = np.array(sequence, dtype=np.int64)
+    first = first_of_repeats(symbols)
+    assert np.array_equal(symbols[first], symbols)
+    assert np.array_equal(first[first], first)
+    assert (first <= np.arange(len(symbols))).all()
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8, unique=True), st.integers(1, 6), st.integers(0, 4))
+def test_a_repeated_stretch_is_found(stretch: list[int], times: int, around: int) -> None:
+    """Whatever stands before and after it."""
+    before, after = [20 + i for i in range(around)], [40 + i for i in range(around)]
+    first = first_of_repeats(np.array(before + stretch * times + after))
+    assert len(set(first.tolist())) == len(stretch) + 2 * around
+
+
+@pytest.mark.parametrize("grade", list(Grade))
+def test_counts_of_what_is_kept_are_exact(grade: Grade) -> None:
+    """Of one rank: its nodes and no others, and the edges among them."""
+    graph = pk.messages(3, 4)
+    keep = graph.nodes.rank == 1
+    folded = fold(graph, grade, keep)
+    markers = sum(node.op.startswith("scope_") for node in graph if node.rank == 1)
+    assert sum(box.count for box in folded.boxes) == folded.kept == int(keep.sum()) - markers
+    assert not (folded.box_of[~keep] >= 0).any()
+    if grade is Grade.NODES:
+        edges = graph.edges
+        assert folded.edges.count.sum() == (keep[edges.source] & keep[edges.target]).sum()
+
+
+@pytest.mark.parametrize("grade", [Grade.NODES, Grade.ITERATIONS])
+@given(program=any_program)
+@kernelgen.examples(20)
+def test_a_reduction_keeps_what_is_reachable(grade: Grade, program: kernelgen.Program) -> None:
+    """The forward data edges that are left lead from where to where all of them did; none of them is implied."""
+    folded = fold(program.trace(), grade)
+    reduced, saved = reduce_data_edges(folded)
+    assert saved == len(folded.edges) - len(reduced.edges)
+    before, after = nx.DiGraph(forward_data(folded)), nx.DiGraph(forward_data(reduced))
+    assert set(after.edges) == set(nx.transitive_reduction(before).edges) if before else not after
+    assert others(folded) == others(reduced)
+
+
+def forward_data(folded: Folded) -> list[tuple[int, int]]:
+    e = folded.edges
+    rows = zip(e.source.tolist(), e.target.tolist(), e.reason.tolist(), strict=True)
+    return [(s, t) for s, t, reason in rows if reason == Reason.DATA and s < t]
+
+
+def others(folded: Folded) -> list[tuple[int, ...]]:
+    e = folded.edges
+    rows = zip(*(c.tolist() for c in (e.source, e.target, e.reason, e.recycled, e.count)), strict=True)
+    return [row for row in rows if row[2] != Reason.DATA or row[0] >= row[1]]
 
 
 @ks.kernel
