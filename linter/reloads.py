@@ -148,9 +148,7 @@ def _next_store(graph: Graph, rows: IntArray) -> IntArray:
         view = (int(accesses.storage[row]), int(accesses.offset[row]), int(accesses.layout[row]))
         if view not in known:
             others = stores[accesses.storage[stores] == view[0]]
-            meets = np.all(
-                (lower[others] < lower[row] + extents[row]) & (lower[row] < (lower + extents)[others]), axis=1
-            )
+            meets = np.all((lower[others] < upper[row]) & (lower[row] < upper[others]), axis=1)
             known[view] = accesses.node[others[meets | ~exact[others] | ~exact[row]]]
         rank = int(nodes.rank[accesses.node[row]])
         here = np.searchsorted(known[view], bounds[rank : rank + 2])

@@ -12,7 +12,7 @@ from ...scheduler.liveness import Growth, ViolationColumns, ViolationKind
 from ..rule import Finding, LintContext, Option, Rule
 from ..source import Loop, enclosing_loop
 
-__all__ = ["RULES", "growth_to_blame", "on_ranks"]
+__all__ = ["RULES", "Line", "growth_to_blame", "lines_holding", "on_ranks", "wrap_body"]
 
 #: How many lines that hold scratch are shown one by one; the rest is summed up.
 _LINES_SHOWN = 10
@@ -43,7 +43,7 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     in_use = int(graph.storages.address[first])
     growth = growth_to_blame(live.growth(fullest))
     loop = enclosing_loop(growth.location) if growth is not None and growth.location is not None else None
-    lines = _lines_holding(context, live.held_at_peak(fullest))
+    lines = lines_holding(context, live.held_at_peak(fullest))
     hidden = lines[_LINES_SHOWN:]
     message = f"scratch overflow{on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
     if growth is not None:
@@ -78,7 +78,7 @@ def _worded(growth: Growth, loop: Loop | None) -> str:
     return str(attrs.evolve(growth, location=attrs.evolve(growth.location, line=loop.line)))
 
 
-def _overflow_help(context: LintContext, growth: Growth | None, loop: Loop | None, lines: list[_Line]) -> str:
+def _overflow_help(context: LintContext, growth: Growth | None, loop: Loop | None, lines: list[Line]) -> str:
     budget = context.graph.target.scratch_bytes
     giant = max(lines, key=lambda line: line.largest_bytes)
     if giant.largest_bytes > budget:
@@ -96,16 +96,21 @@ def _overflow_help(context: LintContext, growth: Growth | None, loop: Loop | Non
             f"use smaller tiles, or give bytes back earlier: put lines whose results are needed only for a while in "
             f"`with tl.scratch_scope():`; {largest.name}{at} is the largest"
         )
+    where = f"line {growth.location.line}" if growth.location is not None else "what grows"
     keep = "`tl.copy_to` what the next iteration needs into handles made before the loop"
-    if loop is not None:
-        body = f"line {loop.first}" if loop.first == loop.last else f"lines {loop.first}-{loop.last}"
-        return f"wrap {body}, the body of the loop at line {loop.line}, in `with tl.scratch_scope():`, and {keep}"
-    where = f" around line {growth.location.line}" if growth.location is not None else ""
-    return f"wrap the body of the loop{where} in `with tl.scratch_scope():`, and {keep}"
+    return f"{wrap_body(loop, where)}, and {keep}"
+
+
+def wrap_body(loop: Loop | None, where: str) -> str:
+    """The edit that puts a loop's body in a scope; ``where`` names a line of it, for a loop that is not known."""
+    if loop is None:
+        return f"wrap the body of the loop around {where} in `with tl.scratch_scope():`"
+    body = f"line {loop.first}" if loop.first == loop.last else f"lines {loop.first}-{loop.last}"
+    return f"wrap {body}, the body of the loop at line {loop.line}, in `with tl.scratch_scope():`"
 
 
 @attrs.frozen
-class _Line:
+class Line:
     """What one call stack holds: how many allocations, their bytes together, those of the largest one."""
 
     stack: int
@@ -120,7 +125,7 @@ class _Line:
         return f"holds {self.held_bytes:,} B: {many}{self.name}"
 
 
-def _lines_holding(context: LintContext, rows: np.ndarray[Any, np.dtype[Any]]) -> list[_Line]:
+def lines_holding(context: LintContext, rows: np.ndarray[Any, np.dtype[Any]]) -> list[Line]:
     """By call stack what the allocations hold, the most first."""
     storages, held = context.graph.storages, context.liveness.held_bytes
     stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
@@ -129,7 +134,7 @@ def _lines_holding(context: LintContext, rows: np.ndarray[Any, np.dtype[Any]]) -
     np.add.at(total, which, held[rows])
     np.maximum.at(largest, which, held[rows])
     lines = [
-        _Line(stack, context.name_of(int(rows[first[i]])), int(count[i]), int(total[i]), int(largest[i]))
+        Line(stack, context.name_of(int(rows[first[i]])), int(count[i]), int(total[i]), int(largest[i]))
         for i, stack in enumerate(stacks.tolist())
     ]
     return sorted(lines, key=lambda line: (-line.held_bytes, line.stack))
@@ -153,7 +158,7 @@ def _near_limit(context: LintContext, options: Mapping[str, Any]) -> Iterator[Fi
         return
     rank = live.fullest_rank
     rows = live.held_at_peak(rank)
-    lines = _lines_holding(context, rows)
+    lines = lines_holding(context, rows)
     of_rank = f" on rank {rank}" if graph.ranks > 1 else ""
     node = live.peak_node_by_rank[rank]
     place = context.location(lines[0].stack)

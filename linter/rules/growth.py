@@ -1,0 +1,262 @@
+"""KS103 and KS104: where a scope would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...ir.tables import IntArray
+from ..rule import Finding, LintContext, Option, Rule
+from ..scopes import DeadAtPeak, UnscopedLoop, dead_at_peak, find_unscoped_loops, peak_with_scopes
+from ..source import Loop, enclosing_loop
+from .scratch import growth_to_blame, lines_holding, on_ranks, wrap_body
+
+__all__ = ["RULES"]
+
+_LINES_SHOWN = 5
+_NAMES_SHOWN = 4
+
+
+def _names(context: LintContext, rows: IntArray) -> str:
+    """Allocations by name, each name once, for a sentence."""
+    names = list(dict.fromkeys(context.name_of(int(row)) for row in rows.tolist()))
+    shown = names[:_NAMES_SHOWN]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return ", ".join(shown) + more
+
+
+# --- KS103 ------------------------------------------------------------------------------------------------------------
+
+
+def _unscoped_growth(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    """One finding a loop, for all ranks and scope instances that run it."""
+    graph, live = context.graph, context.liveness
+    groups: dict[int, list[UnscopedLoop]] = {}
+    told = _told_by_overflow(context)
+    for loop in find_unscoped_loops(graph, live, int(options["times"])):
+        if not told.intersection(graph.storages.stack[loop.rows].tolist()):
+            groups.setdefault(int(graph.storages.stack[loop.starts[0]]), []).append(loop)
+    for loops in groups.values():
+        yield _growth_of(context, loops)
+
+
+def _told_by_overflow(context: LintContext) -> set[int]:
+    """The lines (stack rows) that KS101 blames for an overflow."""
+    live, told = context.liveness, set()
+    for rank, peak in enumerate(live.peak_bytes_by_rank):
+        growth = growth_to_blame(live.growth(rank)) if peak > context.graph.target.scratch_bytes else None
+        if growth is not None:
+            told.add(int(context.graph.storages.stack[growth.allocation]))
+    return told
+
+
+def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
+    graph, live = context.graph, context.liveness
+    storages = graph.storages
+    ranks = sorted({loop.rank for loop in loops})
+    fullest = max(ranks, key=lambda rank: (live.peak_bytes_by_rank[rank], -rank))
+    mine = [loop for loop in loops if loop.rank == fullest]
+    longest = max(mine, key=lambda loop: (len(loop.starts), -int(loop.rows[0])))
+    given = np.setdiff1d(longest.rows, longest.kept)
+    each = int(live.held_bytes[longest.rows].sum()) // len(longest.starts)
+    place = context.location(int(storages.stack[longest.starts[0]]))
+    loop = enclosing_loop(place) if place is not None else None
+    of = f"line {loop.line}" if loop is not None else context.line(int(storages.stack[longest.starts[0]]))
+    peak, scoped = live.peak_bytes_by_rank[fullest], peak_with_scopes(graph, live, mine, fullest)
+    message = (
+        f"scratch grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} ({len(longest.starts):,} "
+        "iterations), and all of it is dead before the next one"
+    )
+    overflow = _overflow_iteration(context, longest)
+    if overflow is not None:
+        message += f"; {overflow}"
+    if scoped < peak:
+        message += f"; a scope brings the peak from {peak:,} B down to {scoped:,} B"
+    stacks, first = np.unique(storages.stack[longest.rows], return_index=True)
+    lines = lines_holding(context, given if len(given) else longest.rows)
+    primary = int(stacks[np.argmin(first)])
+    places = [("allocates anew in every iteration", primary)]
+    places += [(line.role, line.stack) for line in lines[:_LINES_SHOWN]]
+    return Finding(
+        message=message,
+        places=context.places(*places),
+        nodes=_makers(context, loops),
+        help=_growth_help(context, longest, loop),
+    )
+
+
+def _makers(context: LintContext, loops: list[UnscopedLoop]) -> tuple[int, ...]:
+    """The nodes that made the allocations (an ``empty`` has none)."""
+    graph = context.graph
+    rows = np.concatenate([loop.rows for loop in loops])
+    writer = context.liveness.first_write[rows]
+    made = writer[(writer >= 0) & (graph.nodes.stack[writer] == graph.storages.stack[rows])]
+    return tuple(np.unique(made).tolist())
+
+
+def _overflow_iteration(context: LintContext, loop: UnscopedLoop) -> str | None:
+    """In which iteration the budget is passed, or would be if the loop ran on; None where it grows unevenly."""
+    graph, live = context.graph, context.liveness
+    storages, budget = graph.storages, graph.target.scratch_bytes
+    steps = np.diff(storages.address[loop.starts])
+    ends = storages.address[loop.rows] + live.held_bytes[loop.rows]
+    over = np.flatnonzero(ends > budget)
+    if len(over):
+        number = int(np.searchsorted(loop.starts, loop.rows[over[0]], side="right"))
+        return f"overflows at iteration {number:,}"
+    step = int(steps[0])
+    if step <= 0 or not (steps == step).all():
+        return None
+    need = int(ends.max()) - int(storages.address[loop.starts[-1]])
+    number = (budget - int(storages.address[loop.starts[0]]) - need) // step + 2
+    return f"it would overflow at iteration {number:,}"
+
+
+def _growth_help(context: LintContext, loop: UnscopedLoop, source: Loop | None) -> str:
+    advice = wrap_body(source, context.line(int(context.graph.storages.stack[loop.starts[0]])))
+    if not len(loop.kept):
+        return advice
+    kept = _names(context, loop.kept)
+    return f"{advice}; {kept} must not go with it: make a handle before the loop and `tl.copy_to` into it"
+
+
+# --- KS104 ------------------------------------------------------------------------------------------------------------
+
+
+def _oversized_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    """One finding for all ranks whose peaks lie in the same scope of the source."""
+    graph, live = context.graph, context.liveness
+    groups: dict[tuple[int, int], list[DeadAtPeak]] = {}
+    for rank in range(graph.ranks):
+        found = dead_at_peak(graph, live, rank)
+        if found is None:
+            continue
+        peak = live.peak_bytes_by_rank[rank]
+        if (peak - found.peak_bytes) * 100 >= peak * int(options["percent"]):
+            opened = int(graph.scopes.stack[found.scope])
+            groups.setdefault((opened, context.stack_of(found.last_node)), []).append(found)
+    for (opened, last_use), group in groups.items():
+        worst = max(group, key=lambda found: (live.peak_bytes_by_rank[found.rank], -found.rank))
+        peak = live.peak_bytes_by_rank[worst.rank]
+        lines = lines_holding(context, worst.rows)
+        holds = [(line.role, line.stack) for line in lines[:_LINES_SHOWN] if line.stack != last_use]
+        yield Finding(
+            message=f"at the peak of {peak:,} B{on_ranks([f.rank for f in group], graph.ranks)}, "
+            f"{worst.dead_bytes:,} B of this scope are dead but held; given back in time, the peak is "
+            f"{worst.peak_bytes:,} B",
+            places=context.places(
+                ("scope opened here", opened),
+                ("all of that is used for the last time here", last_use),
+                ("the peak is reached here", int(graph.storages.stack[worst.top])),
+                *holds,
+            ),
+            nodes=tuple(sorted(found.last_node for found in group)),
+            help=_oversized_help(context, worst, last_use),
+        )
+
+
+def _oversized_help(context: LintContext, found: DeadAtPeak, last_use: int) -> str:
+    advice = f"close the scope after {context.line(last_use)}, and open another one for what follows"
+    if not len(found.kept):
+        return advice
+    kept = _names(context, found.kept)
+    return f"{advice}; {kept} must outlive it: make a handle before the scope and `tl.copy_to` into it"
+
+
+# --- declarations -----------------------------------------------------------------------------------------------------
+
+RULES = (
+    Rule(
+        code="KS103",
+        name="unscoped-growth",
+        severity="warning",
+        summary="the same call stack and scope instance allocates three times or more (an option), each allocation "
+        "dead before the next",
+        what="""
+Compares the allocations that one line makes in one scope. Where there are three or more, and each was used for the last
+time before the next one was made, they could share bytes: a loop's body wants a scope. Says what each iteration takes,
+when it overflows, and the peak with a scope. Silent for a loop that KS101 blames for an overflow.
+""",
+        why="""
+Every result takes fresh bytes, and nothing is given back before the scope closes. The kernel needs scratch in
+proportion to its length: it fits today, and not for the next longer context.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((512, 128), "f32"), o=ks.hbm((512, 128), "f32"))
+@ks.kernel
+def double(x, o):
+    for i in range(4):
+        rows = slice(i * 128, (i + 1) * 128)
+        tl.store(o[rows, :], tl.load(x[rows, :]) * 2.0)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((512, 128), "f32"), o=ks.hbm((512, 128), "f32"))
+@ks.kernel
+def double(x, o):
+    for i in range(4):
+        with tl.scratch_scope():
+            rows = slice(i * 128, (i + 1) * 128)
+            tl.store(o[rows, :], tl.load(x[rows, :]) * 2.0)
+""",
+        check=_unscoped_growth,
+        options=(Option("times", 3, "from how many allocations of one line on it is reported", lower=2),),
+    ),
+    Rule(
+        code="KS104",
+        name="oversized-scope",
+        severity="info",
+        summary="at the peak, bytes of the innermost open scopes are dead but held, and without them the peak would be "
+        "20 % lower (an option)",
+        what="""
+Looks at the instant at which a rank's scratch peaks, and at the scopes that are open then, from the innermost outward:
+how many of their bytes nobody will use again, after which line the scope could have closed, and the peak with that.
+""",
+        why="""
+It is no fault: the kernel fits. But the peak decides how large a tile can be, and dead bytes count like all others
+until their scope closes.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 512), "f32"), o=ks.hbm((128, 512), "f32"))
+@ks.kernel
+def two_steps(x, o):
+    with tl.scratch_scope():
+        left = tl.load(x[:, 0:256])
+        tl.store(o[:, 0:256], tl.exp(left))
+        right = tl.load(x[:, 256:512])
+        tl.store(o[:, 256:512], tl.exp(right))
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((128, 512), "f32"), o=ks.hbm((128, 512), "f32"))
+@ks.kernel
+def two_steps(x, o):
+    with tl.scratch_scope():
+        left = tl.load(x[:, 0:256])
+        tl.store(o[:, 0:256], tl.exp(left))
+    with tl.scratch_scope():
+        right = tl.load(x[:, 256:512])
+        tl.store(o[:, 256:512], tl.exp(right))
+""",
+        check=_oversized_scope,
+        options=(
+            Option("percent", 20, "by how much the peak would have to fall, in percent of it", lower=0, upper=100),
+        ),
+    ),
+)
