@@ -1,32 +1,36 @@
 """Lower bounds on every policy's makespan. No schedule is looked at.
 
-Heads are the earliest starts (issue costs and longest paths), tails what must follow a node's end at the least. Under
-every policy a command's issue ends no earlier than the sum of the issue costs up to it: the release that heads start
-from.
+Heads are the earliest starts, tails what must follow a node's end at the least; both count the longest paths and what
+engines have to do before or after (:mod:`.heads`). Under every policy a command's issue ends no earlier than the sum of
+the issue costs up to it: the release that heads start from.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
+from heapq import heappop, heappush
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 import numpy as np
 
 from ..ir.tables import IntArray
-from .dag import longest_from_start, longest_to_end
+from .heads import heads_and_tails
+from .loops import number_loop
 from .problem import Problem
 
-__all__ = ["LONGEST_PATH", "Bounds", "lower_bounds", "preemptive_one_machine"]
+__all__ = ["LOADED_PATH", "LONGEST_PATH", "Bounds", "lower_bounds", "preemptive_one_machine"]
 
 LONGEST_PATH = "longest path"
+#: The longest path on which a node also waits for what its engines have to do before.
+LOADED_PATH = "loaded path"
 
 
 @attrs.frozen
 class Bounds:
-    """Lower bounds in picoseconds by name: ``"longest path"``, and each busy engine's (``"gemm"``, on several ranks
-    ``"rank 1 gemm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
+    """Lower bounds in picoseconds by name: ``"longest path"``, ``"loaded path"``, and each busy engine's (``"gemm"``,
+    on several ranks ``"rank 1 gemm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
 
     each: Mapping[str, int]
 
@@ -46,12 +50,11 @@ class Bounds:
 
 
 def lower_bounds(problem: Problem) -> Bounds:
-    """All bounds of a problem, the longest path first, then the engines in their order. The edges must close no
-    cycle."""
+    """All bounds of a problem, the paths first, then the engines in their order. The edges must close no cycle."""
     dag = problem.dag
-    head = longest_from_start(dag)
-    to_end = longest_to_end(dag)
-    each = {LONGEST_PATH: int((head + to_end).max()) if len(dag) else 0}
+    known = heads_and_tails(dag)
+    head, tails = known.head_ps, known.tail_ps
+    each = {LONGEST_PATH: known.longest_path_ps, LOADED_PATH: int((head + dag.duration_ps + tails).max(initial=0))}
     several = len({engine.rank for engine in problem.engines}) > 1
     by_engine = np.argsort(dag.engine, kind="stable")
     borders = np.searchsorted(dag.engine[by_engine], np.arange(len(problem.engines) + 1))
@@ -60,7 +63,7 @@ def lower_bounds(problem: Problem) -> Bounds:
         if not len(nodes):
             continue
         load = dag.duration_ps[nodes]
-        tail = to_end[nodes] - load
+        tail = tails[nodes]
         if engine.channels == 1:
             bound = preemptive_one_machine(head[nodes], load, tail)
         else:
@@ -73,22 +76,26 @@ def preemptive_one_machine(head: IntArray, load: IntArray, tail: IntArray) -> in
     """The makespan of the optimal preemptive schedule of one machine with heads and tails: Jackson's preemptive
     schedule, the available job of the longest tail at any time (Carlier 1982, section 2). O(n log n)."""
     order = np.lexsort((np.arange(len(head)), head))
-    heads: list[int] = head[order].tolist()
-    loads: list[int] = load[order].tolist()
-    tails: list[int] = tail[order].tolist()
+    return number_loop(_jackson_pass, len(head), head[order], load[order], tail[order])
+
+
+def _jackson_pass(heads: Any, loads: Any, tails: Any) -> int:
+    """The loop of :func:`preemptive_one_machine`, on jobs sorted by head."""
     # Jobs in work, as (-tail, what is left): only how much work of each tail is left matters.
-    ready: list[tuple[int, int]] = []
-    now, longest, count = 0, 0, len(heads)
-    for place, arrival in enumerate(heads):
-        if not ready:
-            now = max(now, arrival)
-        heapq.heappush(ready, (-tails[place], loads[place]))
-        horizon = heads[place + 1] if place + 1 < count else None
-        while ready and (horizon is None or now < horizon):
-            minus_tail, left = heapq.heappop(ready)
-            if horizon is not None and now + left > horizon:
-                heapq.heappush(ready, (minus_tail, left - (horizon - now)))
-                now = horizon
+    ready = [(0, 0) for _ in range(0)]
+    now = 0
+    longest = 0
+    count = len(heads)
+    for place in range(count):
+        if len(ready) == 0 and heads[place] > now:
+            now = heads[place]
+        heappush(ready, (-tails[place], loads[place]))
+        last = place + 1 == count
+        while len(ready) > 0 and (last or now < heads[place + 1]):
+            minus_tail, left = heappop(ready)
+            if not last and now + left > heads[place + 1]:
+                heappush(ready, (minus_tail, left - (heads[place + 1] - now)))
+                now = heads[place + 1]
             else:
                 now += left
                 longest = max(longest, now - minus_tail)
