@@ -16,6 +16,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from .api import check, compare, lint, liveness, rebuffer, run, schedule, trace
+from .fitting import Fit, FitRow, fit
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
@@ -54,6 +55,8 @@ __all__ = [
     "Diagnostic",
     "Drawing",
     "Edge",
+    "Fit",
+    "FitRow",
     "Graph",
     "HbmRegion",
     "HbmTensor",
@@ -75,6 +78,7 @@ __all__ = [
     "compare",
     "draw",
     "explain",
+    "fit",
     "hbm",
     "kernel",
     "launch",

@@ -14,6 +14,7 @@ import click
 
 from ..ir.errors import DeadlockError, KernscopeError
 from .explain import explain, machine
+from .fit import fit
 from .lint import lint
 from .pictures import draw, report
 from .run import run
@@ -29,6 +30,7 @@ Examples:
   kernscope lint kernels/ --output-format concise
   kernscope schedule kernels/matmul.py::matmul --launch small --set gemm.rows=128
   kernscope run my_kernel.py --arg tile=64 --order list --poison
+  kernscope fit kernels/flash_attention.py --param tile --range 32:1024:32
 
 TARGET is path/file.py, path/file.py::kernel or package.module:kernel.
 
@@ -51,7 +53,7 @@ def app(context: click.Context, debug: bool) -> None:
         context.color = True
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, explain, machine):
     app.add_command(_command)
 
 

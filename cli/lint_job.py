@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import attrs
 
+from ..frames import is_own_file
 from ..ir.errors import KernscopeError, TimeLimitError
 from ..ir.load import load
 from ..ir.location import Location
@@ -22,7 +23,7 @@ from ..linter.findings import Failure
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
 from .options import described_machine, trace_launch
-from .targets import Target, find_kernels, is_own_file
+from .targets import Target, find_kernels
 
 __all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "perform", "time_limit"]
 

@@ -9,6 +9,7 @@ import attrs
 import click
 
 from .. import api
+from ..frames import author_frames
 from ..ir.errors import KernelRaisedError, KernscopeError, OptionError
 from ..ir.graph import Graph
 from ..ir.load import load
@@ -16,7 +17,7 @@ from ..ir.saved import is_saved_graph
 from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch
-from .targets import author_frames, resolve_launch
+from .targets import resolve_launch
 
 __all__ = ["Job", "machine_options", "make_job", "target_options", "trace_launch"]
 

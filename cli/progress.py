@@ -11,11 +11,11 @@ __all__ = ["LaunchProgress"]
 
 
 class LaunchProgress:
-    """How many launches are linted, of how many known so far; on stderr, and gone when it is done."""
+    """How many launches (or other things) are done, of how many known so far; on stderr, and gone when it is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str = "linting") -> None:
         self._bar = Progress(
-            TextColumn("linting"),
+            TextColumn(doing),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -26,7 +26,7 @@ class LaunchProgress:
         self._task = self._bar.add_task("", total=None, last="")
 
     def __call__(self, done: int, total: int, last: str) -> None:
-        """Show a state; ``last`` is the launch that was finished last."""
+        """Show a state; ``last`` is what was finished last."""
         self._bar.update(self._task, completed=done, total=total, last=last)
 
     def __enter__(self) -> LaunchProgress:

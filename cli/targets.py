@@ -8,14 +8,14 @@ import importlib.util
 import os
 import re
 import sys
-import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import MappingProxyType, ModuleType, TracebackType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import attrs
 
+from ..frames import author_frames
 from ..ir.errors import (
     KernelFileError,
     KernelNotFoundError,
@@ -28,20 +28,12 @@ from ..tracer.kernel import Kernel, Launch, hbm
 
 __all__ = [
     "Target",
-    "author_frames",
     "find_kernels",
-    "is_own_file",
     "parse_arguments",
     "resolve_launch",
     "split_target",
 ]
 
-_ROOT = Path(__file__).resolve().parent.parent
-#: Frames of these are kernscope's own. (The root itself may be a checkout with a user's files in it.)
-_OWN = tuple(
-    [str(_ROOT / folder) + os.sep for folder in ("backends", "cli", "ir", "linter", "scheduler", "tracer")]
-    + [str(_ROOT / file) for file in ("__init__.py", "__main__.py", "api.py", "pictures.py")]
-)
 _TENSOR = re.compile(r"(?P<dtype>[a-z]+[0-9a-z]*)\[(?P<shape>\s*\d+\s*(,\s*\d+\s*)*)\]")
 
 
@@ -260,20 +252,3 @@ def _place_of(error: BaseException) -> Location | None:
         return Location(error.filename, error.lineno or 1)
     frames = author_frames(error.__traceback__)
     return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
-
-
-def is_own_file(file: str) -> bool:
-    """Whether a source file is kernscope's own: no kernel author needs to see it."""
-    return os.path.realpath(file).startswith(_OWN)
-
-
-def author_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
-    """The frames of a traceback that are the author's: not kernscope's, not the import system's."""
-    return [
-        frame
-        for frame in traceback.extract_tb(trace)
-        if not is_own_file(frame.filename)
-        and not frame.filename.startswith("<frozen")
-        and f"{os.sep}importlib{os.sep}" not in frame.filename
-        and f"{os.sep}click{os.sep}" not in frame.filename
-    ]

@@ -1,0 +1,92 @@
+"""``kernscope fit``: the largest value of a parameter that fits in scratch, or the fastest."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..fitting import GOALS, MAX_VALUES, search_fit
+from ..ir.errors import OptionError
+from .options import make_job, target_options
+
+__all__ = ["fit", "parse_range"]
+
+_RANGE = re.compile(r"(?P<low>-?\d{1,18}):(?P<high>-?\d{1,18})(:(?P<step>\d{1,18}))?")
+
+_EPILOG = """\b
+Examples:
+  kernscope fit kernels/flash_attention.py --param tile --range 32:1024:32
+  kernscope fit kernels/matmul.py --launch 2k --param tile_k --range 64:1024:64 --goal time
+"""
+
+
+@click.command(epilog=_EPILOG)
+@target_options
+@click.option("--param", "parameter", metavar="NAME", required=True, help="The kernel's parameter to vary.")
+@click.option(
+    "--range",
+    "span",
+    metavar="LOW:HIGH[:STEP]",
+    required=True,
+    help="The values to try: from LOW up to and including HIGH, in steps of STEP (default 1).",
+)
+@click.option(
+    "--goal",
+    type=click.Choice(GOALS),
+    default="memory",
+    show_default=True,
+    help="The largest value that fits, or the fastest that does (policy list, effort fast).",
+)
+@click.pass_context
+def fit(context: click.Context, /, parameter: str, span: str, goal: str, **options: Any) -> None:
+    """Try values of a parameter of TARGET: which is the largest that fits in scratch, and what stops the next one?
+
+    A value fits if the kernel takes it, no rank passes the scratch budget, and the linter has no finding at error
+    level. Every value is tried, since what fits need not be a range; a value at which the kernel raises is a row that
+    says so.
+
+    Exit status 1: no value fits.
+    """
+    values = parse_range(span)
+    given = [text.partition("=")[0].strip() for text in options["arguments"]]
+    if parameter in given:
+        raise OptionError(f"--arg {parameter} with --param {parameter}", help="leave out the --arg: --range varies it")
+    job = make_job(**options)
+    if job.launch is None:
+        raise OptionError("fit of a saved graph", help="it was traced already: give the kernel's file")
+    with contextlib.redirect_stdout(sys.stderr), _progress(len(values)) as bar:  # what kernels print is no result
+        found = search_fit(job.launch, job.machine, parameter, values, goal, bar)
+    click.echo(str(found))
+    if found.best is None:
+        context.exit(1)
+
+
+def parse_range(text: str) -> range:
+    """``LOW:HIGH[:STEP]`` as a range with both ends. Raises ``OptionError``."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        raise OptionError(f"--range {text!r}", help="write LOW:HIGH or LOW:HIGH:STEP, such as 32:1024:32")
+    low, high, step = int(match["low"]), int(match["high"]), int(match["step"] or 1)
+    if high < low or step == 0:
+        raise OptionError(f"--range {text!r} holds no value", help="LOW is at most HIGH, and STEP is at least 1")
+    values = range(low, high + 1, step)
+    if len(values) > MAX_VALUES:
+        raise OptionError(
+            f"--range {text!r} holds {len(values):,} values, more than {MAX_VALUES:,}", help="give a larger STEP"
+        )
+    return values
+
+
+def _progress(count: int) -> contextlib.AbstractContextManager[Callable[[int, int, str], None]]:
+    """A bar on a terminal, if there is something to wait for."""
+    if count < 2 or not sys.stderr.isatty():
+        return contextlib.nullcontext(lambda done, total, last: None)
+    module: Any = importlib.import_module(".progress", __package__)
+    bar: contextlib.AbstractContextManager[Callable[[int, int, str], None]] = module.LaunchProgress("trying values")
+    return bar

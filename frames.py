@@ -1,0 +1,45 @@
+"""Whose frames are whose: a kernel's author needs to see their own, not kernscope's."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+__all__ = ["author_frames", "is_own_file"]
+
+_ROOT = Path(__file__).resolve().parent
+#: Frames of these are kernscope's own. (The root itself may be a checkout with a user's files in it.)
+_OWN = tuple(
+    [str(_ROOT / folder) + os.sep for folder in ("backends", "cli", "ir", "linter", "scheduler", "tracer")]
+    + [
+        str(_ROOT / file)
+        for file in (
+            "__init__.py",
+            "__main__.py",
+            "api.py",
+            "fitting.py",
+            "fitting_table.py",
+            "frames.py",
+            "pictures.py",
+        )
+    ]
+)
+
+
+def is_own_file(file: str) -> bool:
+    """Whether a source file is kernscope's own: no kernel author needs to see it."""
+    return os.path.realpath(file).startswith(_OWN)
+
+
+def author_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """The frames of a traceback that are the author's: not kernscope's, not the import system's."""
+    return [
+        frame
+        for frame in traceback.extract_tb(trace)
+        if not is_own_file(frame.filename)
+        and not frame.filename.startswith("<frozen")
+        and f"{os.sep}importlib{os.sep}" not in frame.filename
+        and f"{os.sep}click{os.sep}" not in frame.filename
+    ]
