@@ -18,7 +18,7 @@ from ..scheduler.policies import Deadlock, run_policy
 from ..scheduler.problem import Problem, make_problem
 from ..scheduler.schedule import machine_of
 
-__all__ = ["HeldSend", "LazyRun", "run_lazy"]
+__all__ = ["HeldSend", "LazyRun", "cpu_free_ps", "run_lazy"]
 
 
 @attrs.frozen
@@ -30,11 +30,13 @@ class HeldSend:
     held_ps: int
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class LazyRun:
-    """The ``lazy`` schedule of a graph: its deadlock, or else the senders that were held back."""
+    """The ``lazy`` schedule of a graph: its deadlock, or else its times and the senders that were held back."""
 
+    problem: Problem
     deadlock: DeadlockError | None
+    times: Times | None
     held_sends: tuple[HeldSend, ...]
 
 
@@ -46,8 +48,8 @@ def run_lazy(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> 
     problem = make_problem(graph, machine_of(graph, machine))
     times = run_policy(problem, "lazy", check_effort("fast"))
     if isinstance(times, Deadlock):
-        return LazyRun(deadlock_error(graph, "lazy", times.waits), ())
-    return LazyRun(None, _held_sends(problem, times))
+        return LazyRun(problem, deadlock_error(graph, "lazy", times.waits), None, ())
+    return LazyRun(problem, None, times, _held_sends(problem, times))
 
 
 def _held_sends(problem: Problem, times: Times) -> tuple[HeldSend, ...]:
@@ -60,7 +62,7 @@ def _held_sends(problem: Problem, times: Times) -> tuple[HeldSend, ...]:
     ready = np.zeros(len(problem), dtype=np.int64)
     others = np.flatnonzero((problem.reason != Reason.CREDIT) & credited[dag.target])
     np.maximum.at(ready, dag.target[others], end[dag.source[others]])
-    ready = np.maximum(ready, _cpu_free(problem, times.issue_ps, end)[problem.command])
+    ready = np.maximum(ready, cpu_free_ps(problem, times.issue_ps, end)[problem.command])
     held = end[dag.source[credit]] - ready[dag.target[credit]]
     return tuple(
         HeldSend(int(dag.target[edge]), int(dag.source[edge]), int(by))
@@ -69,7 +71,7 @@ def _held_sends(problem: Problem, times: Times) -> tuple[HeldSend, ...]:
     )
 
 
-def _cpu_free(problem: Problem, issue_ps: IntArray, end_ps: IntArray) -> IntArray:
+def cpu_free_ps(problem: Problem, issue_ps: IntArray, end_ps: IntArray) -> IntArray:
     """By command when its rank's CPU is done with the one before: after its issue or after its end."""
     count = len(problem.first_node)
     done = np.zeros(count, dtype=np.int64)

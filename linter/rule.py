@@ -64,9 +64,14 @@ class LintContext:
         return message_faults(self.graph)
 
     @cached_property
+    def lazy_run(self) -> LazyRun:
+        """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
+        return run_lazy(self.graph, self.machine)
+
+    @property
     def lazy(self) -> LazyRun | None:
-        """The graph under the ``lazy`` policy; None for one without messages. Raises what ``run_lazy`` raises."""
-        return run_lazy(self.graph, self.machine) if len(self.graph.channels) else None
+        """The same; None for a graph without messages, which needs no machine then."""
+        return self.lazy_run if len(self.graph.channels) else None
 
     def places(self, *entries: tuple[str, int]) -> tuple[Place, ...]:
         """Places of ``(role, stack row)`` pairs; those whose line is not known are left out."""

@@ -1,0 +1,122 @@
+"""KS303: loads that could have run beside other work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...ir.ops import OPERATIONS
+from ...ir.tables import IntArray
+from ...scheduler.units import format_ps
+from ..late_loads import LateLoads, find_late_loads
+from ..rule import Finding, LintContext, Option, Rule
+
+__all__ = ["RULES"]
+
+
+def _load_without_overlap(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    """One finding a line. A kernel without loads needs no machine."""
+    graph = context.graph
+    if not (graph.nodes.op == OPERATIONS.code("load")).any():
+        return
+    run = context.lazy_run
+    if run.times is None:
+        return
+    late = find_late_loads(graph, run)
+    if not len(late.node):
+        return
+    makespan = int((run.times.start_ps + run.problem.dag.duration_ps).max())
+    stacks = graph.nodes.stack[late.node]
+    for stack in stacks[np.sort(np.unique(stacks, return_index=True)[1])].tolist():
+        group = np.flatnonzero(stacks == stack)
+        lost = np.bincount(graph.nodes.rank[late.node[group]], weights=late.lost_ps[group])
+        if lost.max() * 100 >= makespan * int(options["percent"]):
+            yield _finding(context, late, group, stack, int(lost.max()), makespan)
+
+
+def _finding(
+    context: LintContext, late: LateLoads, group: IntArray, stack: int, lost_ps: int, makespan_ps: int
+) -> Finding:
+    graph = context.graph
+    worst = int(group[np.lexsort((late.node[group], -late.lost_ps[group]))[0]])
+    node = int(late.node[worst])
+    storage = graph[node].writes[0].storage.row
+    earlier, reader = context.stack_of(int(late.before[worst])), context.stack_of(int(late.reader[worst]))
+    count = f"{len(group):,} times" if len(group) > 1 else "once"
+    of_rank = " of a rank" if graph.ranks > 1 else ""
+    places = [
+        ("loaded here", stack),
+        ("waited for here", reader),
+        (f"from here on it could have run, {format_ps(int(late.late_ps[worst]))} earlier", earlier),
+    ]
+    return Finding(
+        message=f"under `lazy` the load of {context.name_of(storage)} is issued later than it could start, and waited "
+        f"for, {count}: up to {format_ps(lost_ps)}{of_rank} ({lost_ps * 100 / makespan_ps:.0f} % of the makespan) lost",
+        places=context.places(*(place for place in places if place[1] != stack or place[0] == "loaded here")),
+        nodes=tuple(late.node[group].tolist()),
+        help=_help(context, stack, earlier),
+    )
+
+
+def _help(context: LintContext, stack: int, earlier: int) -> str:
+    load, other = context.location(stack), context.location(earlier)
+    line = context.line(stack)
+    same = load is not None and other is not None and (load.file, load.function) == (other.file, other.function)
+    if same and load is not None and other is not None and other.line < load.line:
+        return f"move {line} above {context.line(earlier)}: a load does not block, its first use does"
+    return (
+        f"load one tile ahead: above {context.line(earlier)} of the iteration before, with `tl.load(..., out=buffer)` "
+        "into one of two buffers made before the loop, taken in turn"
+    )
+
+
+RULES = (
+    Rule(
+        code="KS303",
+        name="load-without-overlap",
+        severity="info",
+        summary="under the `lazy` policy a load is waited for, and its edges would have let it start earlier: 15 % of "
+        "the makespan is lost at its line (an option)",
+        what="""
+Schedules the graph under `lazy`, in which a load does not block and its first use waits. Reports loads that a reader
+waits for, and that only the CPU held back: their bytes and the DMA engine were free before, but the line came later in
+the program. What is lost is the smaller of the two times, summed over the loads of a line.
+""",
+        why="""
+The DMA engine idles while the kernel computes, and then the kernel waits for the DMA engine. It is no fault; a hint
+where moving a line, or loading one tile ahead, buys time.
+""",
+        example="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((256, 256), "f32"), o=ks.hbm((256, 256), "f32"))
+@ks.kernel
+def mix(x, o):
+    left = tl.load(x[:, 0:128])
+    left = tl.tanh(left)
+    right = tl.load(x[:, 128:256])
+    tl.store(o[:, 0:128], left * right)
+""",
+        fix="""
+import kernscope as ks
+from kernscope import tl
+
+
+@ks.launch("small", x=ks.hbm((256, 256), "f32"), o=ks.hbm((256, 256), "f32"))
+@ks.kernel
+def mix(x, o):
+    left = tl.load(x[:, 0:128])
+    right = tl.load(x[:, 128:256])
+    left = tl.tanh(left)
+    tl.store(o[:, 0:128], left * right)
+""",
+        check=_load_without_overlap,
+        options=(
+            Option("percent", 15, "how much must be lost at a line, in percent of the makespan", lower=0, upper=100),
+        ),
+    ),
+)
