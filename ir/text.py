@@ -23,6 +23,12 @@ def quote(name: str) -> str:
     return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
 
 
+def _escaped(name: str) -> str:
+    """As :func:`quote`, and different names stay different: a backslash is doubled, so that a line break and a name
+    that spells one with a backslash do not look alike."""
+    return name.replace("\\", "\\\\") if name.isprintable() else quote(name)
+
+
 def describe_access(graph: GraphColumns, row: int) -> str:
     """``k[0:128, 0:64]`` of an HBM tensor, ``m@0x400 f32[128,1]`` of scratch."""
     accesses, storages = graph.accesses, graph.storages
@@ -30,7 +36,7 @@ def describe_access(graph: GraphColumns, row: int) -> str:
     view = graph.layouts[accesses.layout[row]]
     whole = graph.layouts[storages.layout[storage]]
     offset = int(accesses.offset[row])
-    name = quote(graph.names[storages.name[storage]])
+    name = _escaped(graph.names[storages.name[storage]])
     if storages.kind[storage] == StorageKind.HBM:
         return f"{name}+{offset} {view!r}"
     address = int(storages.address[storage]) + offset * view.dtype.itemsize
@@ -78,22 +84,24 @@ def format_node(graph: GraphColumns, index: int) -> str:
         text += " -> " + ", ".join(writes)
     if operation.name in ("scope_enter", "scope_exit"):
         scope = int(nodes.scope[index])
-        name = quote(graph.names[graph.scopes.name[scope]])
+        name = _escaped(graph.names[graph.scopes.name[scope]])
         text += f" {name + ' ' if name else ''}cursor={int(graph.scopes.base[scope])}"
     place = graph.location(int(nodes.stack[index]))
-    return f"{text}  # {quote(os.path.basename(place.file))}:{place.line}" if place else text
+    return f"{text}  # {_escaped(os.path.basename(place.file))}:{place.line}" if place else text
 
 
 def format_graph(graph: GraphColumns) -> str:
     """The whole graph: target, tensors, then each rank's nodes, indented by scope."""
     t = graph.target
     lines = [
-        f"kernel {quote(graph.kernel)} ranks={graph.ranks}" + (f" buffers={graph.buffers}" if graph.buffers else ""),
+        f"kernel {_escaped(graph.kernel)} ranks={graph.ranks}" + (f" buffers={graph.buffers}" if graph.buffers else ""),
         f"target scratch={t.scratch_bytes} align={t.align} topology={t.topology}"
         + (f"({','.join(map(str, t.shape))}{' wraps' if t.wraps else ''})" if t.shape else "")
         + f" slots={t.slots}",
     ]
-    lines += [f"hbm {quote(name)} {graph.layouts[graph.storages.layout[row]]!r}" for name, row in graph.tensors.items()]
+    lines += [
+        f"hbm {_escaped(name)} {graph.layouts[graph.storages.layout[row]]!r}" for name, row in graph.tensors.items()
+    ]
     depth, rank = 0, -1
     for index, code in enumerate(graph.nodes.op.tolist()):
         if graph.nodes.rank[index] != rank:
@@ -104,7 +112,7 @@ def format_graph(graph: GraphColumns) -> str:
         lines.append("  " * (depth + 1) + format_node(graph, index))
         depth += name == "scope_enter"
     lines += [
-        f"out of bounds: %{f.node} {quote(graph.names[graph.storages.name[f.storage]])} {[*f.lower]}..{[*f.upper]}"
+        f"out of bounds: %{f.node} {_escaped(graph.names[graph.storages.name[f.storage]])} {[*f.lower]}..{[*f.upper]}"
         for f in graph.bounds_faults
     ]
     return "\n".join(lines) + "\n"

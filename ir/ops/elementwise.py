@@ -66,12 +66,20 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
 
 
 def cast_array(array: Any, dtype: DType) -> Array:
-    """An array (or scalar) rounded to a dtype; the same array where nothing changes. Out-of-range values follow the
-    target type: infinity, NaN for f8e4m3, wrapped integers."""
+    """An array (or scalar) rounded to a dtype; the same array where nothing changes.
+
+    What is out of range follows the target: infinity, NaN for f8e4m3; from a float to an integer the nearest integer
+    there is, and 0 for NaN; from an integer to a narrower one its low bits.
+    """
     source = np.asarray(array)
     if source.dtype == dtype.numpy:
         return source
     with np.errstate(all="ignore"):
+        if dtype.is_integer and source.dtype.kind not in "iub":
+            # C leaves this conversion undefined, and processors differ. f64 holds every i32 exactly.
+            limits = np.iinfo(dtype.numpy)
+            wide = np.clip(source.astype(np.float64), int(limits.min), int(limits.max))
+            source = np.where(np.isnan(wide), 0.0, wide)
         return source.astype(dtype.numpy)
 
 
@@ -468,6 +476,8 @@ TABLE.add(
         rule=_cast_rule,
         evaluate=_cast,
         work=_elements,
-        doc="The values in another dtype, rounded to nearest even. Example: ``p16 = tl.cast(p, tl.float16)``.",
+        doc="The values in another dtype. To a float, rounded to nearest even. From a float to an integer, rounded "
+        "toward zero; what is out of range becomes the nearest integer there is, NaN becomes 0. To a narrower integer, "
+        "the low bits; to bool, whether it is not 0. Example: ``p16 = tl.cast(p, tl.float16)``.",
     )
 )

@@ -58,9 +58,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def evaluate(name: str, *operands: Any, **static: Any) -> Array:
     """What an operation computes for arrays and numbers; checked to have the dtype and shape that its rule declares."""
-    described = [
-        Layout.dense(o.shape, dtypes.of_numpy(o.dtype)) if isinstance(o, np.ndarray) else o for o in operands
-    ]
+    described = [Layout.dense(o.shape, dtypes.of_numpy(o.dtype)) if isinstance(o, np.ndarray) else o for o in operands]
     operation = OPERATIONS[name]
     shape, dtype = operation.rule(described, **static)
     value: Array = operation.evaluate(*operands, result=dtype, operands=described, **static)
@@ -268,6 +266,20 @@ def test_casts_of_floats_to_integers_round_toward_zero(source: DType, target: DT
     """As Python's int(), for numbers that fit."""
     x = np.array([0.0, -0.0, 0.5, 1.5, 2.75, 7.0, 100.0], dtype=np.float64).astype(source.numpy)
     np.testing.assert_array_equal(evaluate("cast", x, dtype=target), [int(v) for v in x.astype(np.float64)])
+
+
+@pytest.mark.parametrize("target", INTEGERS, ids=str)
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+def test_casts_of_floats_out_of_range_saturate(source: DType, target: DType) -> None:
+    """The nearest integer there is; 0 for NaN. The same on every processor, however many elements there are."""
+    limits = np.iinfo(target.numpy)
+    edges = [-np.inf, -1e30, -300.7, -1.0, limits.min - 1.0, limits.max + 1.0, 300.7, 1e30, np.inf, np.nan]
+    with np.errstate(all="ignore"):
+        x = np.array(edges * 9, dtype=np.float64).astype(source.numpy)  # long enough for vector instructions
+    numbers = x.astype(np.float64).tolist()
+    wanted = [0 if math.isnan(v) else int(max(int(limits.min), min(int(limits.max), v))) for v in numbers]
+    assert evaluate("cast", x, dtype=target).tolist() == wanted
+    assert [evaluate("cast", x[i : i + 1], dtype=target).item() for i in range(len(edges))] == wanted[: len(edges)]
 
 
 @pytest.mark.parametrize("target", INTEGERS, ids=str)
