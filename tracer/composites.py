@@ -24,7 +24,7 @@ def ref(recorder: Recorder, src: Any, shape: Any, dtype: Any) -> Ref:
     """A matrix in HBM as a composite's operand: see ``tl.ref``. It must lie inside its tensor: its tiles are read."""
     tensor, wanted, view, at = region_of(recorder, "ref", src, shape, dtype, ragged=False)
     if view is None or at is not None:
-        # The fault is recorded. So that the trace can go on, the tensor's first element stands for all of the operand's.
+        # The fault is recorded. So that the trace can go on, the tensor's first element stands for the whole operand.
         return Ref(tensor, 0, Layout.of(wanted, (0,) * len(wanted), tensor.dtype))
     _, offset, layout = view
     return Ref(tensor, offset, layout)

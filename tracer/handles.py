@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Protocol
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 import attrs
 import numpy as np
@@ -27,6 +29,9 @@ from .scratch import Scope
 
 __all__ = ["Records", "RecvFuture", "TensorHandle"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 class Records(Protocol):
     """What a handle asks of the recorder that made it."""
@@ -42,6 +47,31 @@ class Records(Protocol):
 
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
+
+
+def _arguments_checked(
+    method: Callable[Concatenate[TensorHandle, _P], _R],
+) -> Callable[Concatenate[TensorHandle, _P], _R]:
+    """A call with arguments that a method does not take is an ``ArgumentError`` at the kernel's line."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def checked(self: TensorHandle, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(self, *args, **kwargs)
+        except KernscopeError:
+            raise
+        except TypeError:
+            try:
+                signature.bind(self, *args, **kwargs)
+            except TypeError as error:
+                wanted = f"h.{method.__name__}({', '.join(list(signature.parameters)[1:])})"
+                raise self._recorder.located(
+                    ArgumentError(f"{method.__name__} of {self!r}: {error}", help=f"write {wanted}")
+                ) from None
+            raise
+
+    return checked
 
 
 class TensorHandle:
@@ -132,6 +162,7 @@ class TensorHandle:
         """The view with the last two dimensions swapped."""
         return self.view(layouts.transpose, ())
 
+    @_arguments_checked
     def to(self, dtype: DType | str) -> TensorHandle:
         """The values in another dtype: a cast, in fresh bytes."""
         return self._recorder.cast(self, dtype)
@@ -281,6 +312,11 @@ class TensorHandle:
             "float()",
             "keep it a tensor (a (1, 1) handle broadcasts); tl.exp, tl.sqrt, ... take the place of math's functions",
         )
+
+    def __format__(self, specification: str) -> str:
+        if not specification:
+            return repr(self)
+        self._unknown(f"format {specification!r}", "print what is known: {h}, {h.shape}; values are there after ks.run")
 
     def __index__(self) -> int:
         self._unknown("use as an index or size", "loop over Python ranges and slice by the loop variable")

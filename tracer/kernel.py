@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 import attrs
@@ -73,6 +73,8 @@ class Kernel:
     """A function to trace, with its launches (the first one written is the default)."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if isinstance(function, classmethod):
+            raise ArgumentError("@ks.kernel on a classmethod", help="put @classmethod above @ks.kernel")
         functools.update_wrapper(self, function)
         self.function = function
         self.name: str = _name(function)
@@ -95,6 +97,16 @@ class Kernel:
         """Call the kernel's function as part of the trace that is running."""
         current()
         return self.function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
+        """As a method: the kernel with the instance as its first argument, as Python binds functions."""
+        if instance is None or isinstance(self.function, staticmethod):
+            return self
+        bound = Kernel(MethodType(self.function, instance))
+        for made in reversed(list(self.launches.values())):
+            left = {name: value for name, value in made.arguments.items() if name in bound.signature.parameters}
+            bound.add_launch(attrs.evolve(made, kernel=bound, arguments=MappingProxyType(left)))
+        return bound
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}: launches {', '.join(self.launches) or 'none'}>"

@@ -416,7 +416,7 @@ class Recorder:
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [
             f"    {sum(sizes):>12,} B  {f'{len(sizes)} x ' if len(sizes) > 1 else ''}"
-            f"{self.sites.name(where) or 'unnamed'}  {place.short if (place := self.sites.location(where)) else ''}"
+            f"{self.sites.name(where) or 'unnamed'}  {place.short if (place := self.sites.named_at(where)) else ''}"
             for where, sizes in ordered
         ]
         error = ScratchOverflowError(

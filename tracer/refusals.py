@@ -66,6 +66,15 @@ class NotInScratch:
             )
         )
 
+    def __format__(self, specification: str) -> str:
+        if not specification:
+            return repr(self)
+        raise self._refuse(
+            TracedValueError(
+                f"format {specification!r} of {self!r}: its values are not known while tracing", help=self._first
+            )
+        )
+
     def __iter__(self) -> NoReturn:
         raise self._refuse(
             TracedValueError(

@@ -119,13 +119,28 @@ class SiteTable:
         if stack < 0:
             return ""
         known = self._names.get(stack)
-        if known is None:
-            frame, caller = self.stacks[stack]
+        return self._find_name(stack)[0] if known is None else known
+
+    def named_at(self, stack: int) -> Location | None:
+        """The location of the assignment that gives a stack row its name: in a caller, where a function returns the
+        value. Without a name, that of the call itself."""
+        name, where = self._find_name(stack) if stack >= 0 else ("", stack)
+        return self.location(where if name else stack)
+
+    def _find_name(self, stack: int) -> tuple[str, int]:
+        """The name, and the stack row that assigns it."""
+        where = stack
+        while where >= 0:
+            frame, caller = self.stacks[where]
             place = self.frames[frame]
             position = (place.line, place.column, place.end_line, place.end_column)
             found = self._assigned(place.file).get(position, "")
-            known = self._names[stack] = self.name(caller) if found is None else found
-        return known
+            if found is not None:
+                self._names[stack] = found
+                return found, where
+            where = caller
+        self._names[stack] = ""
+        return "", stack
 
     def _assigned(self, file: str) -> dict[_Position, str | None]:
         known = self._assignments.get(file)

@@ -239,7 +239,11 @@ def arange(start: int, end: int) -> TensorHandle:
 
 @_located
 def cast(x: TensorHandle, dtype: DType | str) -> TensorHandle:
-    """The values in another dtype, in fresh bytes (also ``x.to(dtype)``)."""
+    """The values in another dtype, in fresh bytes (also ``x.to(dtype)``).
+
+    To a float, rounded to nearest even. From a float to an integer, rounded toward zero; what is out of range becomes
+    the nearest integer there is, NaN becomes 0. To a narrower integer, the low bits; to bool, whether it is not 0.
+    """
     return current().cast(_handle("cast", x), dtype)
 
 

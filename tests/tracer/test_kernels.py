@@ -343,3 +343,85 @@ def test_node_counts_are_exact() -> None:
     assert graph.op_log()[0] == "memory/dma_read"
     assert graph.count("math/copy") == graph.count("scope_exit") == 3
     assert graph.count("math/nothing") == 0
+
+
+class Scaled:
+    """Kernels as methods."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    @ks.kernel
+    def scale(self, x: Any, o: Any, *, shift: float = 0.0) -> None:
+        """o = factor x + shift."""
+        tl.store(o, tl.load(x) * self.factor + shift)
+
+    @ks.kernel
+    def twice(self, x: Any, o: Any) -> None:
+        """Calls another one."""
+        self.scale(x, o)
+        self.scale(x, o, shift=1.0)
+
+    @staticmethod
+    @ks.kernel
+    def plain(x: Any, o: Any) -> None:
+        """No instance."""
+        tl.store(o, tl.load(x))
+
+    @ks.kernel
+    @staticmethod
+    def turned(x: Any, o: Any) -> None:
+        """No instance, decorated the other way round."""
+        tl.store(o, tl.load(x))
+
+    @classmethod
+    @ks.kernel
+    def of_class(cls, x: Any, o: Any) -> None:
+        """The class is the first argument."""
+        assert cls is Scaled
+        tl.store(o, tl.load(x))
+
+
+def test_a_kernel_that_is_a_method_gets_its_instance() -> None:
+    """As Python binds functions: through an instance `self` is given, through the class it is an argument."""
+    data = {"x": np.arange(4, dtype=np.float32), "o": np.zeros(4, np.float32)}
+    scaled = Scaled(3.0)
+    for kernel, first in ((scaled.scale, ()), (Scaled.scale, (scaled,))):
+        graph = ks.trace(kernel, *first, *data.values(), shift=1.0)
+        assert graph.kernel == "scale"
+        np.testing.assert_array_equal(ks.run(graph)["o"], data["x"] * 3 + 1)
+    assert ks.trace(scaled.twice, *data.values()).count("memory/dma_write") == 2
+    assert list(scaled.scale.signature.parameters) == ["x", "o", "shift"]
+    with pytest.raises(ks.ArgumentError, match="missing a required argument: 'o'"):
+        ks.trace(scaled.scale, data["x"])
+
+
+@pytest.mark.parametrize(
+    "kernel", [Scaled(1.0).plain, Scaled.plain, Scaled(1.0).turned, Scaled.turned, Scaled.of_class]
+)
+def test_kernels_that_are_static_or_class_methods(kernel: Any) -> None:
+    """No instance is given to them."""
+    assert len(ks.trace(kernel, ks.hbm((4,), "f32"), ks.hbm((4,), "f32"))) == 2
+
+
+def test_a_kernel_of_a_classmethod_says_how_to_write_it() -> None:
+    """A classmethod cannot be called before it is bound."""
+    with pytest.raises(ks.ArgumentError, match="classmethod") as caught:
+        ks.kernel(classmethod(lambda cls, x: None))  # type: ignore[arg-type]
+    assert "@classmethod above" in caught.value.help
+
+
+def test_launches_of_a_method_hold_through_its_instance() -> None:
+    """A launch that gives `self` its value is one of the class's kernel; through an instance it takes that one."""
+
+    class Held:
+        factor = 2.0
+
+        @ks.launch("small", self=None, x=ks.hbm((4,), "f32"))
+        @ks.kernel
+        def double(self, x: Any) -> None:
+            tl.load(x) * self.factor
+
+    assert len(ks.trace(Held().double.launch("small"))) == 2
+    assert Held().double.launch().arguments.keys() == {"x"}
+    assert Held.double.launch().arguments.keys() == {"self", "x"}

@@ -40,6 +40,10 @@ def refused(body: Callable[[Any, Any], Any], error: type[ks.KernscopeError]) -> 
         (lambda h, x: 0 < h < 1, "truth", "tl.where"),
         (lambda h, x: max(h, h * 2.0), "truth", "tl.maximum"),
         (lambda h, x: int(h), "int()", "h.to(tl.int32)"),
+        (lambda h, x: f"{h:.2f}", "format '.2f'", "ks.run"),
+        (lambda h, x: "{:>9}".format(h), "format '>9'", "ks.run"),  # noqa: UP032
+        (lambda h, x: f"{x:.2f}", "format '.2f'", "tl.load"),
+        (lambda h, x: f"{x[0:4]:d}", "format 'd'", "tl.load"),
         (lambda h, x: float(h), "float()", "tensor"),
         (lambda h, x: math.exp(h), "float()", "tl.exp"),
         (lambda h, x: math.floor(h), "float()", "tensor"),
@@ -138,6 +142,9 @@ def test_the_refusal_names_the_handle_and_the_line() -> None:
         (lambda h, x: h & 1, ks.DTypeError, "h.to(tl.int32)"),
         (lambda h, x: (h > 0) + 1.0 - (h > 0) * (h > 0), ks.DTypeError, "h.to(tl.int32)"),
         (lambda h, x: h.to(None), ks.DTypeError, "name"),
+        (lambda h, x: h.to(), ks.ArgumentError, "h.to(dtype)"),
+        (lambda h, x: h.to(tl.float16, copy=True), ks.ArgumentError, "h.to(dtype)"),
+        (lambda h, x: h.to(tl.float16, True), ks.ArgumentError, "h.to(dtype)"),
         (lambda h, x: h.to(np.float64), ks.DTypeError, "np.float32"),
         (lambda h, x: tl.zeros((4,), float), ks.DTypeError, "np.float32"),
         (lambda h, x: h[0:9], ks.IndexingError, "not clamped"),
@@ -203,3 +210,14 @@ def test_what_can_be_known_is_known() -> None:
         assert "f32[8,8]" in f"{h}" and "x" in repr(x[0:4]) and repr(x + 4) == "x+4"
 
     assert ks.trace(kernel, X).op_log() == ["memory/dma_read"]
+
+
+def test_a_handle_can_be_printed() -> None:
+    """What is known of it, with `print`, `str` and a plain f-string; none of them asks for a value."""
+
+    def kernel(x: Any) -> None:
+        tile = tl.load(x)
+        assert f"{tile}" == str(tile) == repr(tile) == "<handle tile f32[8,8] at 0x0>"
+        assert f"{x}" == str(x) and f"{x[0:4]}" == str(x[0:4])
+
+    ks.trace(kernel, X)

@@ -170,6 +170,30 @@ def test_overflow_lists_every_live_allocation_by_size() -> None:
     assert str(error).startswith("scratch overflow on rank 0")
 
 
+def test_overflow_names_and_places_are_of_one_line() -> None:
+    """What a helper returns has its caller's name, and then the caller's line; what has no name has the helper's."""
+
+    def helper(rows: int) -> Any:
+        return tl.zeros((rows,), "u8")
+
+    def nameless(rows: int) -> None:
+        tl.zeros((rows,), "u8")  # 1
+
+    def kernel(x: Any) -> None:
+        first = helper(500_000)  # 1
+        nameless(300_000)
+        second = helper(400_000)
+        _ = first, second
+
+    with pytest.raises(ks.ScratchOverflowError) as caught:
+        trace(kernel)
+    assert [entry.split() for entry in caught.value.message.splitlines()[2:]] == [
+        ["500,000", "B", "first", f"test_scopes.py:{line(kernel, 1)}"],
+        ["300,000", "B", "unnamed", f"test_scopes.py:{line(nameless, 1)}"],
+    ]
+    assert caught.value.places[0][1].line == line(helper, 1)
+
+
 def test_overflow_can_be_recorded() -> None:
     """With `on_overflow="record"` the trace goes on past the budget, and addresses say by how much."""
 
