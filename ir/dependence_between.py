@@ -1,0 +1,154 @@
+"""Edges between allocations of a rank that share bytes, by the covering byte ranges of their accesses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .columns import GraphColumns
+from .edge_rows import EdgeRows, ramp
+from .regions import byte_ranges
+from .tables import IntArray, Mode, Reason, StorageKind
+
+__all__ = ["find_between_allocations"]
+
+
+def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRows) -> None:
+    """Add the edges between allocations of a rank that share bytes.
+
+    Where every write is contiguous and every use in time, an allocation takes a byte over with one first write, which
+    waits for the last accesses of the one before: those are found for all bytes at once. Cells that something less
+    regular touches (strided writes, stale uses, reads of unwritten bytes) go through the rule step by step.
+    """
+    accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
+    scratch = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.SCRATCH)
+    if not len(scratch):
+        return
+    start, stop, solid = byte_ranges(accesses, storages, graph.layouts)
+    storage = accesses.storage
+    write = accesses.mode == Mode.WRITE
+    freed = storages.freed[storage]
+    stale = (freed >= 0) & (accesses.node > freed)
+    early = ~write & ((flags & 1) != 0)
+    irregular = stale | early | (write & ~solid)
+    irregular &= storages.kind[storage] == StorageKind.SCRATCH
+    # The scratches of the ranks lie side by side on one line of bytes.
+    length = int(stop[scratch].max()) + 1
+    base = nodes.rank[accesses.node].astype(np.int64) * length
+    low, high = start + base, stop + base
+    # A read with gaps covers bytes that it does not read. Where nothing of its allocation wrote them before, it would
+    # stand for the write that takes them over.
+    gaps = scratch[(~write & ~solid & (flags != 0))[scratch]]
+    if len(gaps):
+        irregular[_leading_reads(graph, low, high, scratch[flags[scratch] != 0])] = True
+
+    meets = np.zeros(len(accesses), dtype=np.bool_)
+    meets[scratch] = True
+    meets &= (flags != 0) | irregular
+    chosen = np.flatnonzero(meets)
+    bounds = np.unique(np.concatenate([low[scratch], high[scratch]])) if irregular.any() else None
+    if bounds is None:
+        bounds = np.unique(np.concatenate([low[chosen], high[chosen]]))
+    special = np.zeros(len(bounds), dtype=np.bool_)
+    odd = np.flatnonzero(irregular)
+    if len(odd):
+        steps = np.zeros(len(bounds) + 1, dtype=np.int64)
+        np.add.at(steps, np.searchsorted(bounds, low[odd]), 1)
+        np.add.at(steps, np.searchsorted(bounds, high[odd]), -1)
+        special = np.cumsum(steps)[:-1] > 0
+    cell, access = _byte_cells(bounds, low, high, chosen)
+    if len(odd):
+        keep = ~special[cell]
+        cell, access = cell[keep], access[keep]
+    order = np.argsort(cell, kind="stable")
+    _handovers(graph, cell[order], access[order], flags, rows)
+    if len(odd):
+        cell, access = _byte_cells(bounds, low, high, scratch)
+        keep = special[cell]
+        cell, access = cell[keep], access[keep]
+        order = np.argsort(cell, kind="stable")
+        _step_by_step(graph, cell[order], access[order], solid, rows)
+
+
+def _leading_reads(graph: GraphColumns, low: IntArray, high: IntArray, chosen: IntArray) -> IntArray:
+    """The reads that come first among their allocation's accesses to some cell of the bytes."""
+    cell, access = _byte_cells(np.unique(np.concatenate([low[chosen], high[chosen]])), low, high, chosen)
+    order = np.argsort(cell, kind="stable")
+    cell, access = cell[order], access[order]
+    storage = graph.accesses.storage[access]
+    leads = np.ones(len(cell), dtype=np.bool_)
+    leads[1:] = (cell[1:] != cell[:-1]) | (storage[1:] != storage[:-1])
+    return np.unique(access[leads & (graph.accesses.mode[access] == Mode.READ)])
+
+
+def _byte_cells(bounds: IntArray, low: IntArray, high: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    first, stop = np.searchsorted(bounds, low[chosen]), np.searchsorted(bounds, high[chosen])
+    counts = stop - first
+    return np.repeat(first, counts) + ramp(counts), np.repeat(chosen, counts)
+
+
+def _handovers(graph: GraphColumns, cell: IntArray, access: IntArray, flags: IntArray, rows: EdgeRows) -> None:
+    """In each cell: the last accesses of each allocation are waited for by the first write of the next one."""
+    if not len(cell):
+        return
+    storage = graph.accesses.storage[access]
+    node = graph.accesses.node[access].astype(np.int64)
+    size = len(cell)
+    run = np.ones(size, dtype=np.bool_)
+    run[1:] = (cell[1:] != cell[:-1]) | (storage[1:] != storage[:-1])
+    starts = np.append(np.flatnonzero(run), size)
+    number = np.cumsum(run) - 1
+    following = starts[number + 1]
+    same_cell = following < size
+    same_cell[same_cell] = cell[following[same_cell]] == cell[same_cell]
+    leaving = np.flatnonzero(same_cell & ((flags[access] & 2) != 0))
+    target = following[leaving]
+    written = graph.accesses.mode[access[leaving]] == Mode.WRITE
+    source_node, target_node = node[leaving], node[target]
+    reason = np.where(written, Reason.WAW, Reason.WAR)
+    rows.append((source_node, target_node, reason, np.ones(len(leaving), dtype=np.bool_)))
+
+
+def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: IntArray, rows: EdgeRows) -> None:
+    """The rule itself, access by access, for the cells of irregular accesses; only edges between different storages are
+    kept. A write with gaps does not end the readers and writers before it: what it leaves out is still theirs. And only
+    between two accesses without gaps is it certain that the reader read what the writer wrote, so that who waits for
+    the reader need not wait for the writer."""
+    accesses = graph.accesses
+    columns = (cell, accesses.node[access], accesses.storage[access], accesses.mode[access] == Mode.READ, solid[access])
+    found: dict[tuple[int, int], int] = {}
+    # Nodes by storage: a storage's own, of which there may be many, are passed over as one.
+    writers: dict[int, list[int]] = {}
+    readers: dict[int, list[int]] = {}
+    gappy_writers: dict[int, list[int]] = {}
+    solid_readers: set[int] = set()
+    previous = -1
+
+    def wait(earlier: dict[int, list[int]], node: int, storage: int, reason: Reason) -> None:
+        for its_storage, others in earlier.items():
+            if its_storage == storage:
+                continue
+            for other in others:
+                if other != node:
+                    pair = (other, node)
+                    found[pair] = min(found.get(pair, 7), reason)
+
+    for at, node, storage, reads, is_solid in zip(*(column.tolist() for column in columns), strict=True):
+        if at != previous:
+            writers, readers, gappy_writers, solid_readers, previous = {}, {}, {}, set(), at
+        if reads:
+            wait(writers, node, storage, Reason.DATA)
+            readers.setdefault(storage, []).append(node)
+            if is_solid:
+                solid_readers.add(node)
+            continue
+        wait(readers, node, storage, Reason.WAR)
+        read_for_certain = len(solid_readers) > (node in solid_readers)
+        wait(gappy_writers if is_solid and read_for_certain else writers, node, storage, Reason.WAW)
+        if is_solid:
+            writers, readers, gappy_writers, solid_readers = {}, {}, {}, set()
+        else:
+            gappy_writers.setdefault(storage, []).append(node)
+        writers.setdefault(storage, []).append(node)
+    pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)
+    reasons = np.array(list(found.values()), dtype=np.int64)
+    rows.append((pairs[:, 0], pairs[:, 1], reasons, np.ones(len(pairs), dtype=np.bool_)))
