@@ -21,7 +21,7 @@ __all__ = ["LateLoads", "find_late_loads"]
 class LateLoads:
     """A row each, by node: ``node`` the load; ``ready_ps`` when its edges and its engine would have let it start;
     ``late_ps`` how much later it did; ``reader`` the node that the CPU waits with, and ``waited_ps`` how long for this
-    load; ``before`` the first node that is not issued before ``ready_ps``, markers aside: the load itself at the latest."""
+    load; ``before`` the first node (no marker) that is issued no earlier than ``ready_ps``: perhaps the load itself."""
 
     node: IntArray
     ready_ps: IntArray
@@ -104,7 +104,8 @@ def _readers(problem: Problem, times: Times, end: IntArray) -> tuple[IntArray, I
 
 
 def _issued_after(graph: Graph, problem: Problem, times: Times, loads: IntArray, ready: IntArray) -> IntArray:
-    """By load the first node of its rank whose command's issue does not end before ``ready`` (issues never go back in time)."""
+    """By load the first node of its rank whose command's issue does not end before ``ready``. (Along a rank, issues
+    never go back in time.)"""
     found = np.empty(len(loads), dtype=np.int64)
     issue = times.issue_ps[problem.first_node]
     bounds = np.searchsorted(problem.command_rank, np.arange(int(problem.command_rank.max(initial=0)) + 2))

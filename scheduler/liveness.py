@@ -24,8 +24,9 @@ from .liveness_violations import (
     held_bytes,
     rank_bounds,
 )
+from .placement import Placed, ScratchPlacement, place_blocks
 
-__all__ = ["Growth", "Holder", "Liveness", "Violation", "ViolationColumns", "ViolationKind", "liveness"]
+__all__ = ["Growth", "Holder", "LineHolder", "Liveness", "Violation", "ViolationColumns", "ViolationKind", "liveness"]
 
 
 @attrs.frozen
@@ -38,6 +39,18 @@ class Holder:
     nbytes: int
     held_bytes: int
     location: Location | None
+
+
+@attrs.frozen
+class LineHolder:
+    """What one source line (a call stack) holds at the peak: how many allocations, the name of the first, their bytes
+    together, rounded up; of these the bytes that are dead, that is, no longer accessed at or after the peak."""
+
+    location: Location | None
+    name: str
+    count: int
+    held_bytes: int
+    dead_bytes: int
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -70,6 +83,8 @@ class Liveness:
     peak_bytes_by_rank: tuple[int, ...]
     peak_node_by_rank: tuple[int, ...]
     _peak_allocation: tuple[int, ...]
+    _live_start: IntArray
+    _live_stop: IntArray
 
     @property
     def fullest_rank(self) -> int:
@@ -129,6 +144,39 @@ class Liveness:
             )
             for row in rows.tolist()
         )
+
+    def peak_by_line(self, rank: int | None = None) -> tuple[LineHolder, ...]:
+        """What the lines hold at a rank's peak (by default the fullest rank's), the most first; their bytes sum to the
+        bytes of all :meth:`peak_holders`."""
+        rows = self.held_at_peak(rank)
+        if not len(rows):
+            return ()
+        storages, names = self.graph.storages, self.graph.names
+        dead = self.last_access[rows] < storages.born[rows[-1]]
+        stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
+        held = np.zeros((2, len(stacks)), dtype=np.int64)
+        np.add.at(held[0], which.reshape(-1), self.held_bytes[rows])
+        np.add.at(held[1], which.reshape(-1)[dead], self.held_bytes[rows[dead]])
+        return tuple(
+            LineHolder(
+                location=self.graph.location(int(stacks[line])),
+                name=names[storages.name[rows[first[line]]]],
+                count=int(np.count_nonzero(which.reshape(-1) == line)),
+                held_bytes=int(held[0, line]),
+                dead_bytes=int(held[1, line]),
+            )
+            for line in np.lexsort((first, -held[0])).tolist()
+        )
+
+    @cached_property
+    def _placement(self) -> ScratchPlacement:
+        return _placement_of(self)
+
+    def placement(self) -> ScratchPlacement:
+        """Where the allocations could lie if each held its bytes only while it is live (as in ``live_bytes``), with a
+        peak near ``peak_bound_bytes``: see :mod:`kernscope.scheduler.placement`. Near-linear in allocations; for ranks
+        with very many live at once only the order of time is tried, and ``large_ranks`` says so."""
+        return self._placement
 
     def growth(self, rank: int | None = None) -> tuple[Growth, ...]:
         """The loops whose every iteration makes the peak of a rank (by default the fullest) grow; in program order."""
@@ -203,6 +251,37 @@ def liveness(graph: GraphColumns) -> Liveness:
             for row, first, stop in zip(top, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
         ),
         peak_allocation=top,
+        live_start=first_alive,
+        live_stop=last_alive + 1,
+    )
+
+
+def _placement_of(live: Liveness) -> ScratchPlacement:
+    """Rank by rank; ranks that do the same are placed once."""
+    storages = live.graph.storages
+    start, stop = live._live_start, live._live_stop
+    address = np.full(len(storages), -1, dtype=np.int64)
+    used = np.flatnonzero(start >= 0)
+    known: dict[bytes, Placed] = {}
+    placed: list[Placed] = []
+    bounds = np.searchsorted(storages.rank[used], np.arange(live.graph.ranks + 1))
+    for rank in range(live.graph.ranks):
+        rows = used[bounds[rank] : bounds[rank + 1]]
+        begin = int(start[rows].min()) if len(rows) else 0
+        columns = (start[rows] - begin, stop[rows] - begin, live.held_bytes[rows])
+        key = np.concatenate(columns).tobytes()
+        if key not in known:
+            known[key] = place_blocks(*columns)
+        placed.append(known[key])
+        address[rows] = known[key].address
+    return ScratchPlacement(
+        address=_sealed(address),
+        start=start,
+        stop=stop,
+        peak_bytes_by_rank=tuple(p.peak_bytes for p in placed),
+        bound_bytes_by_rank=tuple(p.bound_bytes for p in placed),
+        tried=sum(p.tried for p in known.values()),
+        large_ranks=tuple(rank for rank, p in enumerate(placed) if p.large),
     )
 
 

@@ -1,0 +1,177 @@
+"""A placement of scratch allocations by their live ranges, near the lower bound of its peak.
+
+What the bump allocator cannot do: give bytes back as soon as their last access has run. Allocations whose live ranges
+overlap must not share bytes; the peak is to be low. That is dynamic storage allocation, NP-hard (Garey and Johnson
+1979, problem SR2). Here: several greedy orders, each put down at the lowest gap that is free (as memory planners do:
+Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020), then hill climbing over orders,
+in which what stands at the peak moves forward. Everything stops where the peak meets the bound.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from ..ir.tables import IntArray
+from .placement_greedy import Conflicts, find_conflicts, first_fit, sweep_fit
+
+__all__ = ["Placed", "ScratchPlacement", "place_blocks"]
+
+#: Steps (allocations put down, and neighbours looked at) that greedy orders may take of one rank; and hill climbing.
+_ORDER_STEPS = 400_000
+_CLIMB_STEPS = 150_000
+_CLIMB_ROUNDS = 400
+#: Pairs of overlapping live ranges above which no order but that of time is tried.
+_MOST_PAIRS = 2_000_000
+
+
+@attrs.frozen(eq=False)
+class Placed:
+    """Blocks put down: ``address`` by block, in bytes; the ``peak_bytes`` that takes; the lower bound on it; how many
+    orders were ``tried``; and whether the instance was too ``large`` to try others than that of time."""
+
+    address: IntArray
+    peak_bytes: int
+    bound_bytes: int
+    tried: int
+    large: bool
+
+
+@attrs.frozen(eq=False)
+class ScratchPlacement:
+    """Where allocations could lie if each held its bytes only while it is live; made by ``Liveness.placement()``.
+
+    ``address`` is by storage row, in bytes, -1 for what needs no place (HBM tensors, allocations that nothing
+    accesses); ``start`` and ``stop`` are the live ranges behind it, in nodes, ``stop`` exclusive. ``tried`` counts
+    orders over all ranks; ``large_ranks`` are those that were too large to try more than the order of time.
+    """
+
+    address: IntArray
+    start: IntArray
+    stop: IntArray
+    peak_bytes_by_rank: tuple[int, ...]
+    bound_bytes_by_rank: tuple[int, ...]
+    tried: int
+    large_ranks: tuple[int, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The peak of the fullest rank."""
+        return max(self.peak_bytes_by_rank, default=0)
+
+    @property
+    def bound_bytes(self) -> int:
+        """The largest sum of live bytes at one time: no placement has a lower peak."""
+        return max(self.bound_bytes_by_rank, default=0)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the peak equals the bound: then no placement is better. Otherwise one may be, or not."""
+        return self.peak_bytes == self.bound_bytes
+
+    def __str__(self) -> str:
+        text = f"{self.peak_bytes:,} B, "
+        if self.optimal:
+            text += "optimal (it equals the bound)"
+        else:
+            excess = 100 * (self.peak_bytes - self.bound_bytes) / self.bound_bytes
+            text += f"{excess:.2f} % above the bound of {self.bound_bytes:,} B"
+        if self.large_ranks:
+            text += f"; only the order of time was tried on {len(self.large_ranks)} large ranks"
+        return text
+
+    def __repr__(self) -> str:
+        return f"<ScratchPlacement {self}>"
+
+
+def place_blocks(start: IntArray, stop: IntArray, nbytes: IntArray) -> Placed:
+    """Put down blocks of ``nbytes`` (positive, rounded already), live in [start, stop) each (not empty), so that no two
+    of them that are live together share a byte. Deterministic.
+    """
+    count = len(start)
+    if not count:
+        return Placed(np.zeros(0, dtype=np.int64), 0, 0, 0, False)
+    bound = _bound(start, stop, nbytes)
+    best = sweep_fit(start, stop, nbytes)
+    peak, tried = int((best + nbytes).max()), 1
+    pairs = _pair_count(start, stop)
+    if peak == bound or pairs > _MOST_PAIRS:
+        return Placed(best, peak, bound, tried, large=peak > bound)
+    conflicts = find_conflicts(start, stop)
+    step = count + 2 * pairs
+    order: list[int] = []
+    for number, candidate in enumerate(_orders(start, stop, nbytes)):
+        if peak == bound or (number and number * step > _ORDER_STEPS):
+            break
+        address = first_fit(candidate, conflicts, nbytes)
+        tried += 1
+        if int((address + nbytes).max()) < peak or not order:
+            order = candidate
+        if int((address + nbytes).max()) < peak:
+            best, peak = address, int((address + nbytes).max())
+    if peak > bound:
+        rounds = min(_CLIMB_ROUNDS, _CLIMB_STEPS // step)
+        best, peak, more = _climb(best, peak, bound, conflicts, nbytes, rounds)
+        tried += more
+    return Placed(best, peak, bound, tried, large=False)
+
+
+def _bound(start: IntArray, stop: IntArray, nbytes: IntArray) -> int:
+    change = np.zeros(int(stop.max()) + 1, dtype=np.int64)
+    np.add.at(change, start, nbytes)
+    np.subtract.at(change, stop, nbytes)
+    return int(np.cumsum(change).max())
+
+
+def _pair_count(start: IntArray, stop: IntArray) -> int:
+    """How many pairs of live ranges overlap: those begun before a range's end, less those before its own place."""
+    begun = np.sort(start)
+    return int((np.searchsorted(begun, np.sort(stop)) - np.arange(1, len(start) + 1)).sum())
+
+
+def _orders(start: IntArray, stop: IntArray, nbytes: IntArray) -> Iterator[list[int]]:
+    """Greedy orders, the most promising first; ties by start, then by number."""
+    number, length = np.arange(len(start)), stop - start
+    for keys in (
+        (-nbytes,),
+        (-length, -nbytes),
+        (-(nbytes * length),),
+        (start, -nbytes),
+        (-nbytes, -length),
+        (stop, -nbytes),
+    ):
+        yield np.lexsort((number, start, *reversed(keys))).tolist()
+
+
+def _climb(
+    best: IntArray, peak: int, bound: int, conflicts: Conflicts, nbytes: IntArray, rounds: int
+) -> tuple[IntArray, int, int]:
+    """Hill climbing over orders: blocks by address, those at the peak moved forward at random, and put down anew. An
+    order that is no worse is taken on. Returns the best addresses, their peak, and how many orders were tried."""
+    chance = random.Random(0)
+    current, level = best, peak
+    for number in range(rounds):
+        order = np.lexsort((np.arange(len(nbytes)), current)).tolist()
+        _move_forward(order, np.flatnonzero(current + nbytes == level).tolist(), chance)
+        address = first_fit(order, conflicts, nbytes)
+        height = int((address + nbytes).max())
+        if height <= level:
+            current, level = address, height
+        if height < peak:
+            best, peak = address, height
+            if peak == bound:
+                return best, peak, number + 1
+    return best, peak, rounds
+
+
+def _move_forward(order: list[int], at_peak: Sequence[int], chance: random.Random) -> None:
+    """Move blocks at the peak to earlier places; now and then swap two others, to leave a plateau."""
+    for block in at_peak:
+        place = order.index(block)
+        order.insert(chance.randrange(place + 1), order.pop(place))
+    if chance.random() < 0.5:
+        a, b = chance.randrange(len(order)), chance.randrange(len(order))
+        order[a], order[b] = order[b], order[a]
