@@ -14,7 +14,8 @@ from ..ir.layout import Layout, check_shape, transpose
 from ..ir.ops import OPERATIONS, Family, Scalar
 from .handles import TensorHandle
 from .hbm import Ref
-from .recorder import Read, Recorder, Static, plain_scalar
+from .plans import Static, plain_scalar
+from .recorder import Read, Recorder
 from .transfers import region_of
 
 __all__ = ["gemm", "ref"]

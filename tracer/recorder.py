@@ -1,19 +1,15 @@
 """The recorder: turns calls into rows of a graph's tables. Usable without ``tl``.
 
 What depends only on the operation and the operands' layouts (result shape, work, ...) is worked out once and
-remembered: a *plan*. The rest are a few integers a node (:mod:`kernscope.tracer.rows`).
+remembered (:mod:`kernscope.tracer.plans`). The rest are a few integers a node (:mod:`kernscope.tracer.rows`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any
-
-import attrs
-import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
@@ -30,34 +26,23 @@ from ..ir.errors import (
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
 from ..ir.location import Location
-from ..ir.ops import OPERATIONS, Operand
+from ..ir.ops import Operand
 from ..ir.tables import BoundsFault
 from ..ir.target import OPPOSITE, Target
 from .handles import TensorHandle
 from .hbm import HbmTensor
+from .plans import Plan, Planner, Static, plain_scalar, scalar_key
 from .refusals import first_step
-from .rows import READ, WRITE, NodeKind, Rows, frame_table, stack_table
+from .rows import READ, WRITE, Rows, frame_table, stack_table
 from .scratch import Scope, ScratchAllocator
 from .sites import SiteTable
 
-__all__ = ["DEFAULT_MAX_NODES", "Plan", "Read", "Recorder", "Static", "plain_scalar"]
+__all__ = ["DEFAULT_MAX_NODES", "Read", "Recorder"]
 
-Static = tuple[tuple[str, Any], ...]
 #: One operand of a node: storage row, offset in elements, layout.
 Read = tuple[int, int, Layout]
 
 DEFAULT_MAX_NODES = 10_000_000
-
-
-@attrs.frozen
-class Plan:
-    """What a node looks like, given its operation, static values and operands' layouts: the row of its kind, the dense
-    layout of its result with its number, and what that takes of the budget."""
-
-    kind: int
-    result: Layout
-    result_number: int
-    held_bytes: int
 
 
 class Recorder:
@@ -89,13 +74,13 @@ class Recorder:
         self.node_count = 0
         self.rows = Rows()
         self._channels: dict[tuple[int, int], int] = {}
-        self._attributes: dict[tuple[tuple[str, Any, str], ...], int] = {(): 0}
-        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._planner = Planner(self.rows, target.align)
+        self._plans = self._planner.known  # looked up at once where operations are recorded
         self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
         self._allocator: ScratchAllocator | None = None
-        self._suspended: dict[tuple[Any, ...], Plan] | None = None
+        self._is_suspended = False
 
     # --- ranks, tensors, scopes -------------------------------------------------------------------------------------
 
@@ -131,14 +116,12 @@ class Recorder:
     def suspend(self) -> None:
         """Refuse further recording: the trace has ended, or another one runs within it. Operators of handles reach
         their recorder without asking which trace is running, so it is the recorder that has to know."""
-        if self._suspended is None:
-            # Without plans every operator takes the slow way, which looks here: the quick way needs no check.
-            self._suspended, self._plans = self._plans, {}
+        # Without plans every operator takes the slow way, which looks here: the quick way needs no check.
+        self._is_suspended, self._plans = True, {}
 
     def resume(self) -> None:
         """Take up recording again."""
-        if self._suspended is not None:
-            self._plans, self._suspended = self._suspended, None
+        self._is_suspended, self._plans = False, self._planner.known
 
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
@@ -168,47 +151,12 @@ class Recorder:
     # --- plans ------------------------------------------------------------------------------------------------------
 
     def plan(self, name: str, operands: tuple[Operand, ...], static: Static) -> Plan:
-        """The plan of an operation: its rule is applied once per distinct operands and static values."""
-        floats = [scalar_key(value) for _, value in static if value.__class__ is float]
-        key = (name, static, *floats, *[o if isinstance(o, Layout) else scalar_key(o) for o in operands])
-        known = self._plans.get(key)
-        return known or self._make_plan(key, name, operands, static)
-
-    def _make_plan(self, key: tuple[Any, ...], name: str, operands: tuple[Operand, ...], static: Static) -> Plan:
-        operation = OPERATIONS[name]
+        """The plan of an operation: its rule is applied once per distinct operands and static values. Errors of the
+        rule blame the kernel's line."""
         try:
-            shape, dtype = operation.rule(operands, **dict(static))
+            return self._planner.plan(name, operands, static)
         except KernscopeError as error:
-            error.args = (f"{name}: {error.message}",)
-            error.message = f"{name}: {error.message}"
             raise self.located(error) from None
-        result = Layout.dense(shape, dtype)
-        scalars = tuple((i, o) for i, o in enumerate(operands) if not isinstance(o, Layout))
-        attributes: Static = (*static, ("scalars", scalars)) if scalars else static
-        tensor_dtypes = [o.dtype for o in operands if isinstance(o, Layout)]
-        self.rows.kinds.append(
-            NodeKind(
-                OPERATIONS.code(name),
-                self._attribute_number(attributes),
-                *operation.work(operands, result),
-                (tensor_dtypes[0] if tensor_dtypes else dtype).index,
-            )
-        )
-        plan = self._plans[key] = Plan(
-            kind=len(self.rows.kinds) - 1,
-            result=result,
-            result_number=self.rows.layout_number(result),
-            held_bytes=-(-result.nbytes // self.target.align) * self.target.align,
-        )
-        return plan
-
-    def _attribute_number(self, attributes: Static) -> int:
-        # True == 1 == 1.0 and 0.0 == -0.0 in Python: keep apart what computes differently.
-        key = tuple((name, value, repr(value)) for name, value in attributes)
-        number = self._attributes.get(key)
-        if number is None:
-            number = self._attributes[key] = len(self._attributes)
-        return number
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
@@ -276,7 +224,7 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
-        if self._suspended is not None:
+        if self._is_suspended:
             raise self.located(
                 NotTracingError(
                     f"{name} of a handle whose trace is not running", help="handles live as long as the kernel's call"
@@ -499,29 +447,7 @@ class Recorder:
             stacks=stack_table(sites),
             layouts=tuple(rows.layouts),
             names=tuple(names),
-            attributes=tuple({name: value for name, value, _ in entry} for entry in self._attributes),
+            attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
             defaults=dict(defaults),
         )
-
-
-def plain_scalar(value: Any) -> Any:
-    """A number of Python or numpy as exactly a ``bool``, ``int`` or ``float``; anything else as it is. There is one
-    NaN, so that a kernel that fills with NaN gives equal graphs each time."""
-    if isinstance(value, np.generic):
-        item = value.item()
-        value = float(value) if isinstance(item, np.generic) else item  # bf16 and f8 scalars have no Python twin
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return math.nan if math.isnan(value) else float(value)
-    return value
-
-
-def scalar_key(value: Any) -> tuple[Any, ...]:
-    """A dictionary key that keeps apart what computes differently: ``True``, ``1`` and ``1.0``; ``0.0`` and
-    ``-0.0``."""
-    kind = value.__class__
-    return (kind, value.hex()) if kind is float else (kind, value if kind is int or kind is bool else id(value))

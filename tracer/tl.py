@@ -8,37 +8,31 @@ raises ``NotTracingError``. Mistakes raise at the kernel's line.
 
 from __future__ import annotations
 
-import functools
-import inspect
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from ..ir import dtypes
 from ..ir import layout as layouts
 from ..ir.dtypes import DType
 from ..ir.errors import (
     ArgumentError,
-    KernscopeError,
     NodeLimitError,
-    ShapeError,
-    TracedValueError,
     UnknownNameError,
     did_you_mean,
     shown,
 )
 from ..ir.layout import Layout
-from ..ir.ops import OPERATIONS, Family, Operation, Scalar
+from ..ir.ops import Scalar
 from . import composites, transfers
-from .current import CURRENT, current
+from .calls import as_destination, as_handle, at_the_call, located, whole
+from .current import current
+from .declared import declared, declared_operations
 from .handles import RecvFuture, TensorHandle
 from .hbm import HbmRegion, HbmTensor, Pointer, Ref
-from .recorder import Recorder, plain_scalar
-from .refusals import first_step
+from .plans import plain_scalar
+from .recorder import Recorder
 from .scratch import Scope
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 Source = HbmTensor | HbmRegion | Pointer
 
 float32, float16, bfloat16, float8e4m3, float8e5m2 = dtypes.ALL[:5]
@@ -47,66 +41,17 @@ f32, f16, bf16, f8e4m3, f8e5m2 = float32, float16, bfloat16, float8e4m3, float8e
 i32, i16, i8, u8 = int32, int16, int8, uint8
 
 
-def _located(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Errors of the function blame the kernel's line."""
-
-    @functools.wraps(function)
-    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return function(*args, **kwargs)
-        except KernscopeError as error:
-            raise _at_the_call(error) from None
-        except TypeError:
-            _check_arguments(function, args, kwargs)
-            raise
-
-    return wrapper
-
-
-def _at_the_call(error: KernscopeError) -> KernscopeError:
-    """The error with the kernel's line, where a kernel is being traced."""
-    recorder = CURRENT.get()
-    return error if recorder is None else recorder.located(error)
-
-
-def _check_arguments(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> inspect.BoundArguments:
-    """Bind the arguments of a call. Raises ``ArgumentError`` where the function does not take them."""
-    name, signature = function.__name__, inspect.signature(function)
-    try:
-        return signature.bind(*args, **kwargs)
-    except TypeError as error:
-        shape = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-        unknown = [key for key in kwargs if key not in signature.parameters]
-        hint = _FOREIGN.get((name, unknown[0])) if unknown else None
-        wanted = f"its signature is {name}{inspect.Signature(shape)}"
-        raise _at_the_call(ArgumentError(f"{name}: {error}", help=hint or wanted)) from None
-
-
-_RAGGED = "regions take the place of masks: tl.load(t[a:b, :], pad=0.0) fills what lies outside the tensor"
-#: What to write instead of other languages' keywords.
-_FOREIGN = {
-    ("load", "mask"): _RAGGED,
-    ("load", "other"): _RAGGED,
-    (
-        "store",
-        "mask",
-    ): "regions take the place of masks: tl.store(t[a:b, :], h, clip=True) leaves out what lies outside",
-}
-
-
 # --- the program ----------------------------------------------------------------------------------------------------
 
 
-@_located
+@located
 def program_id(axis: int = 0) -> int:
     """This rank's place along an axis of the grid: on a ring axis 0 is the rank, on a mesh the axes are row, column."""
     recorder = current()
     return _along(axis, recorder.target.coordinates(recorder.rank, recorder.ranks), 0)
 
 
-@_located
+@located
 def num_programs(axis: int = 0) -> int:
     """How many ranks there are along an axis of the grid."""
     recorder = current()
@@ -114,28 +59,19 @@ def num_programs(axis: int = 0) -> int:
 
 
 def _along(axis: int, values: Sequence[int], beyond: int) -> int:
-    number = _whole("axis", axis)
+    number = whole("axis", axis)
     if not 0 <= number <= 2:
         raise ArgumentError(f"axis {number} of the grid", help="use 0, 1 or 2")
     return values[number] if number < len(values) else beyond
 
 
-def _whole(name: str, value: Any) -> int:
-    try:
-        return int(operator.index(value))
-    except TracedValueError:
-        raise
-    except TypeError:
-        raise ArgumentError(f"{name} {shown(value)} is no integer", help="use a Python integer") from None
-
-
-@_located
+@located
 def cdiv(a: int, b: int) -> int:
     """``a / b`` of Python integers, rounded up. Works outside a trace, too."""
-    divisor = _whole("cdiv: b", b)
+    divisor = whole("cdiv: b", b)
     if divisor == 0:
         raise ArgumentError(f"cdiv of {a!r} by 0", help="the divisor is most often a tile size: at least 1")
-    return -(-_whole("cdiv: a", a) // divisor)
+    return -(-whole("cdiv: a", a) // divisor)
 
 
 static_range = range
@@ -144,7 +80,7 @@ static_range = range
 # --- memory ---------------------------------------------------------------------------------------------------------
 
 
-@_located
+@located
 def load(
     src: Source,
     shape: Sequence[int] | int | None = None,
@@ -162,7 +98,7 @@ def load(
     return transfers.load(current(), src, shape, dtype, out=out, pad=pad)
 
 
-@_located
+@located
 def store(dst: Source, src: TensorHandle, *, clip: bool = False) -> None:
     """Write a handle to a region of the same shape and dtype, or to the elements from a pointer on.
 
@@ -171,19 +107,19 @@ def store(dst: Source, src: TensorHandle, *, clip: bool = False) -> None:
     transfers.store(current(), dst, src, clip=clip)
 
 
-@_located
+@located
 def copy_to(dst: TensorHandle, src: TensorHandle) -> None:
     """Write the values of ``src`` over those of ``dst``, both in scratch. Same shape and dtype, no broadcasting."""
     transfers.copy_to(current(), dst, src)
 
 
-@_located
+@located
 def ref(src: Source, shape: Sequence[int] | int | None = None, dtype: DType | str | None = None) -> Ref:
     """A matrix that stays in HBM, as operand of a composite: a region, or ``shape`` elements from a pointer on."""
     return composites.ref(current(), src, shape, dtype)
 
 
-@_located
+@located
 def composite(
     op: str,
     a: TensorHandle | Ref,
@@ -206,7 +142,7 @@ def composite(
 # --- creation -------------------------------------------------------------------------------------------------------
 
 
-@_located
+@located
 def full(shape: Sequence[int] | int, value: Scalar, dtype: DType | str) -> TensorHandle:
     """A tensor of one value."""
     number = plain_scalar(value)
@@ -217,40 +153,40 @@ def full(shape: Sequence[int] | int, value: Scalar, dtype: DType | str) -> Tenso
     return recorder.record(recorder.plan("fill", (), static), ())
 
 
-@_located
+@located
 def zeros(shape: Sequence[int] | int, dtype: DType | str) -> TensorHandle:
     """A tensor of zeros."""
     return full(shape, 0, dtype)
 
 
-@_located
+@located
 def empty(shape: Sequence[int] | int, dtype: DType | str) -> TensorHandle:
     """Bytes that hold nothing yet: allocates, records no node. Reading them before they are written is a finding."""
     return current().allocate(Layout.dense(layouts.check_shape(shape), dtypes.of(dtype)))
 
 
-@_located
+@located
 def arange(start: int, end: int) -> TensorHandle:
     """The i32 numbers from ``start`` up to but not including ``end``."""
-    static = (("start", _whole("arange: start", start)), ("end", _whole("arange: end", end)))
+    static = (("start", whole("arange: start", start)), ("end", whole("arange: end", end)))
     recorder = current()
     return recorder.record(recorder.plan("arange", (), static), ())
 
 
-@_located
+@located
 def cast(x: TensorHandle, dtype: DType | str) -> TensorHandle:
     """The values in another dtype, in fresh bytes (also ``x.to(dtype)``).
 
     To a float, rounded to nearest even. From a float to an integer, rounded toward zero; what is out of range becomes
     the nearest integer there is, NaN becomes 0. To a narrower integer, the low bits; to bool, whether it is not 0.
     """
-    return current().cast(_handle("cast", x), dtype)
+    return current().cast(as_handle("cast", x), dtype)
 
 
 # --- contraction ----------------------------------------------------------------------------------------------------
 
 
-@_located
+@located
 def dot(
     a: TensorHandle, b: TensorHandle, *, acc: TensorHandle | None = None, out_dtype: DType | str | None = None
 ) -> TensorHandle:
@@ -258,10 +194,10 @@ def dot(
 
     ``acc`` is a handle of the result's shape and dtype that the product is added to in place; it is returned.
     """
-    a, b = _handle("dot", a), _handle("dot", b)
+    a, b = as_handle("dot", a), as_handle("dot", b)
     operands, wide = [a, b], a.dtype.accumulator
     if acc is not None:
-        operands.append(_destination("dot", acc))
+        operands.append(as_destination("dot", acc))
         wide = acc.dtype
     recorder = current()
     for handle in operands:
@@ -277,21 +213,21 @@ def dot(
 # --- views ----------------------------------------------------------------------------------------------------------
 
 
-@_located
+@located
 def trans(x: TensorHandle, *axes: int) -> TensorHandle:
     """The view with its last two dimensions swapped, or its dimensions in the order given."""
     order = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
-    return _handle("trans", x).view(layouts.transpose, order)
+    return as_handle("trans", x).view(layouts.transpose, order)
 
 
-@_located
+@located
 def reshape(x: TensorHandle, *sizes: Any, shape: Sequence[int] | None = None) -> TensorHandle:
     """The view under another shape of as many elements; one size may be -1. Needs a contiguous view.
 
     The shape is given as one tuple or as sizes: ``tl.reshape(x, (4, -1))``, ``tl.reshape(x, 4, -1)``.
     """
-    wanted = tuple(_whole("reshape: size", n) for n in _sizes("reshape", sizes, shape))
-    return _handle("reshape", x).view(layouts.reshape, wanted)
+    wanted = tuple(whole("reshape: size", n) for n in _sizes("reshape", sizes, shape))
+    return as_handle("reshape", x).view(layouts.reshape, wanted)
 
 
 def _sizes(name: str, sizes: tuple[Any, ...], shape: Any) -> Any:
@@ -302,24 +238,24 @@ def _sizes(name: str, sizes: tuple[Any, ...], shape: Any) -> Any:
     return sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__len__") else sizes
 
 
-@_located
+@located
 def expand_dims(x: TensorHandle, axis: int) -> TensorHandle:
     """The view with a dimension of size 1 added; ``x[:, None]`` does the same."""
-    return _handle("expand_dims", x).view(layouts.expand_dims, axis)
+    return as_handle("expand_dims", x).view(layouts.expand_dims, axis)
 
 
-@_located
+@located
 def broadcast_to(x: TensorHandle, *sizes: Any, shape: Sequence[int] | None = None) -> TensorHandle:
     """The view that repeats dimensions of size 1. Readable everywhere, but no destination. The shape is given as for
     :func:`reshape`."""
     wanted = layouts.check_shape(_sizes("broadcast_to", sizes, shape))
-    return _handle("broadcast_to", x).view(layouts.broadcast_to, wanted)
+    return as_handle("broadcast_to", x).view(layouts.broadcast_to, wanted)
 
 
-@_located
+@located
 def broadcast(a: TensorHandle, b: TensorHandle) -> tuple[TensorHandle, TensorHandle]:
     """Both as views of their common shape."""
-    a, b = _handle("broadcast", a), _handle("broadcast", b)
+    a, b = as_handle("broadcast", a), as_handle("broadcast", b)
     shape = layouts.broadcast_shapes(a.shape, b.shape)
     return broadcast_to(a, shape), broadcast_to(b, shape)
 
@@ -327,16 +263,16 @@ def broadcast(a: TensorHandle, b: TensorHandle) -> tuple[TensorHandle, TensorHan
 # --- messages -------------------------------------------------------------------------------------------------------
 
 
-@_located
+@located
 def send(direction: str, src: TensorHandle) -> None:
     """Send a tile to the neighbour in a direction (ring: next, prev; mesh: north, south, east, west).
 
     A channel is a FIFO with the machine's number of slots; a full one holds the sender's link back.
     """
-    transfers.send(current(), direction, _handle("send", src))
+    transfers.send(current(), direction, as_handle("send", src))
 
 
-@_located
+@located
 def recv(
     direction: str, shape: Sequence[int] | int, dtype: DType | str, *, out: TensorHandle | None = None
 ) -> TensorHandle:
@@ -344,7 +280,7 @@ def recv(
     return transfers.receive(current(), "recv", direction, shape, dtype, out)
 
 
-@_located
+@located
 def recv_async(
     direction: str, shape: Sequence[int] | int, dtype: DType | str, *, out: TensorHandle | None = None
 ) -> RecvFuture:
@@ -352,7 +288,7 @@ def recv_async(
     return RecvFuture(transfers.receive(current(), "recv_async", direction, shape, dtype, out))
 
 
-@_located
+@located
 def wait(future: RecvFuture) -> TensorHandle:
     """Wait for a posted receive; its handle."""
     return transfers.wait(current(), future)
@@ -387,81 +323,11 @@ class scratch_scope:
 
 # --- what the operation table declares -----------------------------------------------------------------------------
 
-
-def _handle(name: str, value: Any) -> TensorHandle:
-    if isinstance(value, TensorHandle):
-        return value
-    raise ArgumentError(f"{name}: {shown(value)} is no handle", help=first_step(value))
-
-
-def _destination(name: str, value: Any) -> TensorHandle:
-    handle = _handle(name, value)
-    if handle.layout.is_broadcast:
-        raise ShapeError(
-            f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of"
-        )
-    return handle
-
-
-def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
-    names = ("x",) if count == 1 else ("a", "b", "c")[:count]
-    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
-
-    def make(name: str) -> Callable[..., TensorHandle]:
-        def function(*operands: Any, **keywords: Any) -> TensorHandle:
-            recorder = current()
-            if keywords or len(operands) != count:
-                operands = _check_arguments(function, operands, keywords).args
-            return recorder.compute(name, operands)
-
-        function.__signature__ = signature  # type: ignore[attr-defined]  # inspect and documentation look here
-        return function
-
-    return make
-
-
-def _reduction(name: str) -> Callable[..., TensorHandle]:
-    def function(
-        x: TensorHandle, axis: int | None = None, keep_dims: bool = False, *, keepdims: bool | None = None
-    ) -> TensorHandle:
-        keep = bool(keep_dims if keepdims is None else keepdims)
-        handle = _handle(name, x)
-        number = None if axis is None else layouts.resolve_axis(axis, handle.ndim)
-        return current().compute(name, (handle,), (("axis", number), ("keep_dims", keep)))
-
-    return function
-
-
-def _along_axis(name: str) -> Callable[..., TensorHandle]:
-    def function(x: TensorHandle, axis: int = -1) -> TensorHandle:
-        handle = _handle(name, x)
-        return current().compute(name, (handle,), (("axis", layouts.resolve_axis(axis, handle.ndim)),))
-
-    return function
-
-
-_MAKERS: dict[Family, Callable[[str], Callable[..., TensorHandle]]] = {
-    Family.UNARY: _elementwise(1),
-    Family.BINARY: _elementwise(2),
-    Family.TERNARY: _elementwise(3),
-    Family.REDUCTION: _reduction,
-    Family.SOFTMAX: _along_axis,
-}
-
-
-def _declared(operation: Operation) -> Callable[..., TensorHandle]:
-    function = _MAKERS[operation.family](operation.name)
-    function.__name__ = function.__qualname__ = operation.name
-    function.__doc__ = operation.doc
-    function.__module__ = __name__
-    return _located(function) if operation.family in (Family.REDUCTION, Family.SOFTMAX) else function
-
-
-globals().update({o.name: _declared(o) for o in OPERATIONS.values() if o.public and o.family in _MAKERS})
+globals().update({o.name: declared(o, __name__) for o in declared_operations()})
 
 __all__ = sorted(
     {
-        *(o.name for o in OPERATIONS.values() if o.public and o.family in _MAKERS),
+        *(o.name for o in declared_operations()),
         *(d.name for d in dtypes.ALL),
         *["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i16", "i8", "u8"],
         *[
@@ -522,4 +388,4 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     help = f"write {_ELSEWHERE[name]}" if name in _ELSEWHERE else did_you_mean(name, __all__, what="it has")
-    raise _at_the_call(UnknownNameError(f"tl has no {name!r}", help=help))
+    raise at_the_call(UnknownNameError(f"tl has no {name!r}", help=help))

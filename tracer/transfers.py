@@ -13,7 +13,8 @@ from ..ir.layout import Layout, Shape, check_shape
 from ..ir.ops import Scalar, check_scalar
 from .handles import RecvFuture, TensorHandle
 from .hbm import HbmRegion, HbmTensor, Pointer
-from .recorder import Read, Recorder, plain_scalar
+from .plans import plain_scalar
+from .recorder import Read, Recorder
 from .refusals import first_step
 
 __all__ = ["copy_to", "load", "receive", "region_of", "send", "store", "wait"]
