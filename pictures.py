@@ -3,20 +3,22 @@ library."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
+import attrs
 import numpy as np
 
 from . import api
 from .backends.drawing import Drawing, draw
 from .backends.execute import execute
 from .backends.execute_inputs import random_inputs
+from .backends.output import check_folder
 from .backends.report_data import NumbersRow, PolicyResult, ReportData
 from .backends.report_page import write_report
+from .backends.report_source import collect_sources
 from .backends.timeline import Timeline, timeline
 from .ir.errors import KernscopeError
 from .ir.graph import Graph
@@ -39,13 +41,23 @@ def report(
     machine: Any = None,
     effort: str = "normal",
     inputs: Mapping[str, Array] | None = None,
+    against: Graph | ReportData | None = None,
 ) -> ReportData:
-    """Write one self-contained HTML page: summary, findings, the ladder of policies, numbers, pictures.
+    """Write one self-contained HTML page: summary, findings, the ladder of policies, the timeline, the scratch map, the
+    graph, the source line by line, numbers. Selecting a node anywhere shows it everywhere.
 
     With a ``launch`` that has a reference the kernel is executed (on ``inputs``, else those it was traced with, else
-    random ones) and compared. Returns what the page shows. Raises ``OutputError`` where it cannot be written.
+    random ones) and compared. With ``against``, an earlier graph or what an earlier report returned, the page says what
+    changed in makespan and peak and which lines are to blame. Returns what the page shows. Raises ``OutputError`` where
+    it cannot be written.
     """
+    check_folder(path)
+    if isinstance(against, Graph):
+        # A machine given fits the other graph only where their targets are the same.
+        fits = machine if against.target == graph.target else None
+        against = gather(against, machine_of(against, fits), effort=effort, numbers=False)
     data = gather(graph, machine_of(graph, machine), launch=launch, effort=effort, inputs=inputs)
+    data = attrs.evolve(data, against=against)
     write_report(path, data)
     return data
 
@@ -64,7 +76,6 @@ def gather(
     ladder = api.compare(graph, machine=machine, effort=effort)
     title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
     rows, note = _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request")
-    source, line = _source(launch.kernel.function) if launch is not None else ("", 1)
     return ReportData(
         title=title,
         graph=graph,
@@ -78,8 +89,7 @@ def gather(
         lint=lint_graph(graph, machine=machine, title=title),
         numbers=rows,
         numbers_note=note,
-        source=source,
-        source_line=line,
+        sources=collect_sources(graph),
         version=metadata.version("kernscope"),
     )
 
@@ -97,16 +107,8 @@ def _numbers(
     except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
         return (), f"not executed: {error.message}"
     rows = tuple(
-        NumbersRow(c.tensor, c.max_abs_error, c.tolerance, c.ok)
+        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok)
         for c in api.compare_with_launch(launch, ready, outputs)
     )
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
     return rows, f"executed by numpy in program order on {how}"
-
-
-def _source(function: Callable[..., Any]) -> tuple[str, int]:
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        return "", 1
-    return "".join(lines), first

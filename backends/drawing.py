@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir.errors import OptionError, TargetMismatchError, did_you_mean
 from ..ir.graph import Graph
-from ..ir.tables import Reason
+from ..ir.tables import IntArray, Reason
 from ..scheduler.schedule import Schedule
 from .dot import caption, dot_text
 from .folding import FOLDED_LIMIT, READABLE_LIMIT, Folded, Grade, fold_to_fit
@@ -47,7 +47,8 @@ class Drawing:
 
     ``dot`` is the DOT text, ``data`` the picture in ``format`` (None where no renderer made one), ``renderer`` what
     laid it out (empty: nothing did), ``path`` the file written (None: none was asked for), ``folding`` how the graph
-    was folded, ``notes`` a sentence for each thing that went wrong. In a notebook it shows itself as a picture.
+    was folded, ``notes`` a sentence for each thing that went wrong, ``box_of`` each node's box in the picture, shape
+    ``(n,)``: box b is the DOT node ``nb`` (-1: none). In a notebook it shows itself as a picture.
     """
 
     dot: str = attrs.field(repr=False)
@@ -57,6 +58,7 @@ class Drawing:
     path: Path | None
     folding: str
     notes: tuple[str, ...]
+    box_of: IntArray = attrs.field(repr=False, eq=False, factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def rendered(self) -> bool:
@@ -125,17 +127,17 @@ def draw(
     if chosen == "dot":
         return _finish(view.prepare(folded), path, chosen, lambda prepared: prepared.text)
     prepared, rendering, problems = _lay_out(folded, view, chosen)
-    said = prepared.said
+    said, boxes = prepared.said, prepared.folded.box_of
     if rendering.data is not None:
         written = write_output(path, rendering.data) if path is not None else None
-        return Drawing(prepared.text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems))
+        return Drawing(prepared.text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems), boxes)
     problems.append(f"help: {REMEDIES}")
     if path is None:
-        return Drawing(prepared.text, chosen, None, "", None, said, tuple(problems))
+        return Drawing(prepared.text, chosen, None, "", None, said, tuple(problems), boxes)
     beside = Path(path).with_name(Path(path).name + ".dot")
     problems.insert(0, f"{path} was not made; the DOT text is in {beside}")
     written = write_output(beside, prepared.text.encode())
-    return Drawing(prepared.text, chosen, None, "", written, said, tuple(problems))
+    return Drawing(prepared.text, chosen, None, "", written, said, tuple(problems), boxes)
 
 
 @attrs.frozen(eq=False)
@@ -209,7 +211,7 @@ def _finish(
     """A drawing that takes no layout."""
     data = write(prepared).encode()
     written = write_output(path, data) if path is not None else None
-    return Drawing(prepared.text, format, data, "", written, prepared.said, ())
+    return Drawing(prepared.text, format, data, "", written, prepared.said, (), prepared.folded.box_of)
 
 
 def _lay_out(folded: Folded, view: _View, format: str) -> tuple[_Prepared, Rendering, list[str]]:

@@ -13,7 +13,7 @@ from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .palette import ENGINE_COLOURS, engine_kind
 
-__all__ = ["cause_style", "chain_bar", "scratch_chart", "size_text"]
+__all__ = ["cause_style", "chain_bar", "scratch_chart", "short_size", "size_text"]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1180.0, 250.0, 84.0, 12.0, 18.0, 34.0
 _COLUMNS = 900
@@ -57,7 +57,7 @@ def scratch_chart(liveness: Liveness, budget: int) -> str:
     for value in _byte_ticks(int(top)):
         y = bottom - value * up
         lines.append(f'<line class="grid" x1="{_LEFT:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        lines.append(f'<text x="{_LEFT - 8:g}" y="{y + 4:.1f}" text-anchor="end">{_short_size(value)}</text>')
+        lines.append(f'<text x="{_LEFT - 8:g}" y="{y + 4:.1f}" text-anchor="end">{short_size(value)}</text>')
     lines.append(f'<path class="held" d="{area(held)}"><title>held: given out and not yet rewound</title></path>')
     lines.append(f'<path class="live" d="{area(live)}"><title>live: will be accessed again</title></path>')
     y = bottom - peak * up
@@ -94,7 +94,8 @@ def _byte_ticks(top: int) -> list[int]:
     return list(range(0, top + 1, step))
 
 
-def _short_size(nbytes: int) -> str:
+def short_size(nbytes: int) -> str:
+    """Bytes in the unit that reads best, rounded to four digits: ``96 KiB``."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if nbytes >= size:
             return f"{nbytes / size:.4g} {unit}"

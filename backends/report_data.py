@@ -10,6 +10,7 @@ from ..ir.graph import Graph
 from ..linter.findings import LintReport
 from ..scheduler.liveness import Liveness
 from ..scheduler.schedule import Schedule
+from .report_source import SourceText
 
 __all__ = ["NumbersRow", "PolicyResult", "ReportData"]
 
@@ -25,10 +26,12 @@ class PolicyResult:
 
 @attrs.frozen
 class NumbersRow:
-    """One output tensor against its reference: the largest absolute error, the tolerance, and whether it is met."""
+    """One output tensor against its reference: the largest absolute and relative errors over its elements, the
+    tolerance, and whether it is met."""
 
     tensor: str
     max_abs_error: float
+    max_rel_error: float
     tolerance: float
     ok: bool
 
@@ -39,8 +42,9 @@ class ReportData:
 
     ``title`` names the kernel and its launch, ``machine`` the machine. ``policies`` are in the order of the ladder.
     ``bounds_ps`` are the lower bounds by name (empty where the graph's own edges close a cycle). ``numbers`` is empty
-    where nothing was compared; ``numbers_note`` says why, or how it was done. ``source`` is the kernel's text, which
-    begins at line ``source_line`` of its file (empty: not at hand). ``version`` is kernscope's own.
+    where nothing was compared; ``numbers_note`` says why, or how it was done. ``sources`` are the functions that the
+    nodes come from (none: not at hand). ``against`` is what it is compared with, the earlier one. ``version`` is
+    kernscope's own.
     """
 
     title: str
@@ -52,9 +56,9 @@ class ReportData:
     lint: LintReport
     numbers: tuple[NumbersRow, ...] = ()
     numbers_note: str = ""
-    source: str = ""
-    source_line: int = 1
+    sources: tuple[SourceText, ...] = ()
     version: str = ""
+    against: ReportData | None = None
 
     @property
     def bound_ps(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 from .dot import CRITICAL_COLOUR, EDGE_STYLES, RECYCLED_COLOUR
@@ -10,6 +11,7 @@ from .palette import ENGINE_COLOURS
 __all__ = ["PICTURE_CSS", "inline_svg"]
 
 _SVG = "{http://www.w3.org/2000/svg}"
+_BOX = re.compile(r"n\d+")
 _LINK_TITLE = "{http://www.w3.org/1999/xlink}title"
 #: What a drawing consists of; nothing else is taken over into a page.
 _ELEMENTS = {_SVG + name for name in ("svg", "g", "title", "polygon", "path", "text", "ellipse", "polyline")}
@@ -73,4 +75,18 @@ def _copied(root: ElementTree.Element) -> ElementTree.Element:
             inside.extend(_copied(c) for c in child if c.tag in _ELEMENTS)
         elif child.tag in _ELEMENTS:
             copy.append(_copied(child))
+    return _as_box(root, copy)
+
+
+def _as_box(root: ElementTree.Element, copy: ElementTree.Element) -> ElementTree.Element:
+    """A node of Graphviz is titled by its name in the DOT text: ``n12`` is box 12, which the page's script knows."""
+    kind = (root.get("class") or "").split()
+    title = root.find(_SVG + "title")
+    name = (title.text or "") if title is not None else ""
+    if "node" in kind and _BOX.fullmatch(name):
+        copy.set("data-box", name[1:])
+        copy.set("tabindex", "0")
+        copy.set("role", "button")
+    if title is not None and {"node", "edge", "graph", "cluster"} & set(kind):
+        copy.remove(copy[0])  # our own name of it, which says nothing to a reader
     return copy

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from ..ir.ops import OPERATIONS
+import attrs
+import numpy as np
+
+from ..ir.ops import OPERATIONS, Engine, Family
+from ..ir.tables import IntArray
 from ..ir.text import quote
 from ..linter.findings import Diagnostic
+from ..linter.source import printable
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .drawing import Drawing
-from .gantt import gantt_svg
-from .palette import ENGINE_COLOURS
-from .report_charts import cause_style, chain_bar, scratch_chart, size_text
+from .palette import ENGINE_COLOURS, engine_kind
+from .report_charts import cause_style, chain_bar, scratch_chart, short_size, size_text
+from .report_compare import comparison
 from .report_data import ReportData
+from .report_embed import embedded_schedules
 from .report_picture import inline_svg
+from .report_source import LineTable, SourceText
 
 __all__ = ["sections", "shown", "tiles"]
 
-#: Above so many slices the Gantt charts merge the narrow ones: a page is read, not zoomed into.
-PAGE_MERGE_ABOVE = 4_000
 #: So many findings are shown in full.
 FINDINGS_SHOWN = 100
 _HOLDERS_SHOWN = 8
@@ -59,9 +64,11 @@ def _plural(count: int, word: str) -> str:
 
 def tiles(data: ReportData) -> str:
     """The page's answer in five tiles: findings, scratch, time, numbers, size."""
-    return '<div class="tiles">' + "".join(
-        [_findings_tile(data), _scratch_tile(data), _time_tile(data), _numbers_tile(data), _size_tile(data)]
-    ) + "</div>"
+    return (
+        '<div class="tiles">'
+        + "".join([_findings_tile(data), _scratch_tile(data), _time_tile(data), _numbers_tile(data), _size_tile(data)])
+        + "</div>"
+    )
 
 
 def _tile(title: str, value: str, note: str, mood: str = "", below: str = "") -> str:
@@ -116,24 +123,27 @@ def findings(data: ReportData) -> str:
     """Every finding with its source excerpts."""
     if not len(data.lint):
         return '<p class="good">No findings.</p>'
-    parts = [_finding(d) for d in data.lint.diagnostics[:FINDINGS_SHOWN]]
+    parts = [_finding(at, d) for at, d in enumerate(data.lint.diagnostics[:FINDINGS_SHOWN])]
     rest = len(data.lint) - len(parts)
     if rest > 0:
         parts.append(f'<p class="mute">{_plural(rest, "more finding")}: <code>kernscope lint</code> prints all.</p>')
     return "".join(parts)
 
 
-def _finding(diagnostic: Diagnostic) -> str:
+def _finding(number: int, diagnostic: Diagnostic) -> str:
     # The text form begins with severity, code and message, which the heading says, and ends with the help.
     detail = str(diagnostic).splitlines()[1 : -1 if diagnostic.help else None]
     body = f'<pre tabindex="0">{escape(chr(10).join(detail), quote=True)}</pre>' if detail else ""
     if diagnostic.help:
         body += f'<p class="help"><b>help:</b> {shown(diagnostic.help)}</p>'
-    nodes = f' <span class="mute">({_plural(len(diagnostic.nodes), "node")})</span>' if diagnostic.nodes else ""
-    return (
-        f'<article class="finding {shown(diagnostic.severity)}"><h3><span class="code">{shown(diagnostic.code)} '
-        f"{shown(diagnostic.severity)}</span>{shown(diagnostic.message)}{nodes}</h3>{body}</article>"
-    )
+    nodes = ""
+    if diagnostic.nodes:
+        said = _plural(len(diagnostic.nodes), "node")
+        nodes = f' <span class="mute">({said})</span> '
+        nodes += f'<button type="button" data-select-finding="{number}" hidden>show {said}</button>'
+    code, severity = shown(diagnostic.code), shown(diagnostic.severity)
+    heading = f'<span class="code">{code} {severity}</span>{shown(diagnostic.message)}{nodes}'
+    return f'<article class="finding {severity}" data-finding="{number}"><h3>{heading}</h3>{body}</article>'
 
 
 def ladder(data: ReportData) -> str:
@@ -255,12 +265,13 @@ def numbers(data: ReportData) -> str:
             shown(row.tensor),
             '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>',
             f"{row.max_abs_error:.3g}",
+            f"{row.max_rel_error:.3g}",
             f"{row.tolerance:.3g}",
         ]
         for row in data.numbers
     ]
-    head = ["tensor", "tolerance kept", "largest absolute error", "tolerance"]
-    return note + _table(head, rows, numbers=2)
+    head = ["tensor", "tolerance kept", "largest absolute error", "largest relative error", "tolerance"]
+    return note + _table(head, rows, numbers=3)
 
 
 def picture(data: ReportData, drawing: Drawing) -> str:
@@ -271,23 +282,81 @@ def picture(data: ReportData, drawing: Drawing) -> str:
     bold = f" The critical chain of {shown(data.best.policy)} is bold." if data.best else ""
     svg = inline_svg(drawing.data, f"Dataflow graph of {quote(data.title)}")
     said = f'<p class="mute">Laid out by {shown(drawing.renderer)}.{bold} Point at a box or an edge to see more.</p>'
-    region = '<div class="picture" tabindex="0" role="region" aria-label="Picture of the graph, scrollable">'
+    region = '<div class="picture panel" tabindex="0" role="region" aria-label="Picture of the graph, scrollable">'
     return f"{said}{notes}{region}{svg}</div>"
 
 
 def timelines(data: ReportData) -> str:
-    """A Gantt chart of each policy, all on one time axis."""
-    schedules: list[Schedule] = [row.schedule for row in data.policies if row.schedule is not None]
-    span = max((s.makespan_ps for s in schedules), default=0)
-    parts = []
-    for schedule in schedules:
-        svg, _ = gantt_svg([schedule], standalone=False, merge_above=PAGE_MERGE_ABOVE, span_ps=span, pixels=2)
-        label = f"Gantt chart of {shown(schedule.policy)}, scrollable"
-        parts.append(f'<div class="policy gantt-scroll" tabindex="0" role="region" aria-label="{label}">{svg}</div>')
+    """The canvas of the timeline, and what chooses the policy."""
+    embedded = embedded_schedules(data)
+    if not embedded:
+        return '<p class="mute">No policy has a schedule: deadlock.</p>'
+    options = "".join(
+        f'<option value="{at}">{shown(s.policy)}: {format_ps(s.makespan_ps)}</option>' for at, s in enumerate(embedded)
+    )
+    said = "The critical chain is underlined; the solid line is the makespan, the dashed one the bound."
+    scheduled = [row.policy for row in data.policies if row.schedule is not None]
+    left = [policy for policy in scheduled if policy not in {s.policy for s in embedded}]
+    if left:
+        said += f" To keep the page small, {shown(', '.join(left))} are summed up above only."
     missing = [row.policy for row in data.policies if row.schedule is None]
     if missing:
-        parts.append(f'<p class="mute">No chart of {shown(", ".join(missing))}: deadlock.</p>')
-    return "".join(parts)
+        said += f" No timeline of {shown(', '.join(missing))}: deadlock."
+    keys = "".join(
+        f'<span><span class="key" style="background-color:{ENGINE_COLOURS[kind].solid}"></span>{shown(kind)}</span>'
+        for kind in dict.fromkeys(engine_kind(e.name) for e in embedded[0].engines)
+    )
+    return (
+        f'<p class="mute">{said}</p><div class="tools"><label>policy <select id="timeline-policy">{options}</select>'
+        f'</label>{_zoom_buttons("timeline")}<span class="mute" id="timeline-shown"></span></div>'
+        f'<p class="keys">{keys}</p>{_canvas("timeline", "Timeline of the schedule")}'
+    )
+
+
+_CANVAS_HELP = (
+    "Drag or arrow keys move, Ctrl and wheel, plus and minus, or a double click zoom, 0 shows all; a click selects."
+)
+
+
+def _canvas(name: str, label: str) -> str:
+    return (
+        f'<div class="canvas"><canvas id="{name}-canvas" tabindex="0" role="img" aria-label="{label}. {_CANVAS_HELP}">'
+        f'</canvas></div><p class="mute small">{_CANVAS_HELP}</p>'
+    )
+
+
+def _zoom_buttons(of: str) -> str:
+    buttons = (
+        ("in", "+", "zoom in"),
+        ("out", "-", "zoom out"),
+        ("left", "&#8592;", "earlier"),
+        ("right", "&#8594;", "later"),
+        ("fit", "all", "show all"),
+    )
+    return "".join(
+        f'<button type="button" data-zoom="{of} {act}" aria-label="{words}" title="{words}">{text}</button>'
+        for act, text, words in buttons
+    )
+
+
+def scratch_map(data: ReportData) -> str:
+    """The canvas of the scratch map, and what chooses the rank and the axis."""
+    if not data.liveness.peak_bytes:
+        return ""
+    ranks = "".join(
+        f'<option value="{rank}">{rank}: peak {peak:,} B</option>'
+        for rank, peak in enumerate(data.liveness.peak_bytes_by_rank)
+    )
+    axes = '<option value="time">time of the policy shown above</option>' if data.best is not None else ""
+    axes += '<option value="program">program order</option>'
+    return (
+        '<h3>Scratch map</h3><p class="mute">Address by time: a rectangle is an allocation, coloured as the engine '
+        "that fills it, from its first access to its last; in program order also, pale, what is held before and after. "
+        'Dashed frames are scopes, the upright line is the peak in program order.</p><div class="tools">'
+        f'<label>rank <select id="scratch-rank">{ranks}</select></label>'
+        f'<label>across <select id="scratch-axis">{axes}</select></label>{_zoom_buttons("scratch")}</div>'
+        f"{_canvas('scratch', 'Scratch map: address by time')}"
+    )
 
 
 def operations(data: ReportData) -> str:
@@ -309,26 +378,110 @@ def operations(data: ReportData) -> str:
     return f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def source(data: ReportData) -> str:
-    """The kernel's text with its line numbers."""
-    lines = data.source.splitlines()
-    if not lines:
+def source(data: ReportData, lines: LineTable) -> str:
+    """The functions line by line, with what each line costs."""
+    if not len(lines):
         return '<p class="mute">The source is not at hand.</p>'
-    width = len(str(data.source_line + len(lines)))
-    numbered = [f"{data.source_line + at:>{width}}  {line}".rstrip() for at, line in enumerate(lines)]
-    text = escape("\n".join(numbered), quote=True)
-    return f'<details><summary>{_plural(len(lines), "line")}</summary><pre tabindex="0">{text}</pre></details>'
+    graph, best = data.graph, data.best
+    drawn = ~OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
+    counts = lines.sums(graph.nodes.stack, drawn.astype(np.int64))
+    moving = OPERATIONS.mask(lambda op: op.engine in (Engine.DMA_READ, Engine.DMA_WRITE, Engine.LINK))
+    moved = lines.sums(graph.nodes.stack, np.where(moving[graph.nodes.op], graph.nodes.work0, 0))
+    held = lines.sums(graph.storages.stack, _held_at_peak(data))
+    busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.end_ps - best.start_ps)
+    chain = [0] * len(lines) if best is None else lines.sums(*_chain_times(best))
+    table = _SourceTable(counts, busy, chain, moved, held, _findings_by_line(data))
+    rows: list[str] = []
+    at = 0
+    for text in lines.texts:
+        rows.append(f'<tr class="file"><th colspan="7">{shown(text.file)}</th></tr>')
+        for offset, line in enumerate(text.lines):
+            rows.append(table.row(at, text, text.first + offset, line))
+            at += 1
+    policy = f" under {shown(best.policy)}" if best is not None else ""
+    said = (
+        f'<p class="mute">What each line costs{policy}, summed over all ranks and iterations; a call counts what it '
+        "calls. A click on a line selects its nodes.</p>"
+    )
+    head = "".join(
+        f'<th class="num">{words}</th>' for words in ("nodes", "engines busy", "critical", "moved", "at peak")
+    )
+    return (
+        f'{said}<div class="panel source" tabindex="0" role="region" aria-label="Source, scrollable"><table><thead><tr>'
+        f'<th class="num">line</th>{head}<th>source</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )
 
 
-def sections(data: ReportData, drawing: Drawing) -> list[tuple[str, str, str]]:
+def _chain_times(schedule: Schedule) -> tuple[IntArray, IntArray]:
+    """The call stacks of the critical chain's parts, and their picoseconds."""
+    parts = [part for part in schedule.critical_chain().parts if part.node is not None]
+    nodes = np.array([part.node for part in parts], dtype=np.int64)
+    return schedule.graph.nodes.stack[nodes], np.array([part.duration_ps for part in parts], dtype=np.int64)
+
+
+def _held_at_peak(data: ReportData) -> IntArray:
+    """By storage the bytes it holds at the peak of the fullest rank."""
+    held: IntArray = np.zeros(len(data.graph.storages), dtype=np.int64)
+    rows = data.liveness.held_at_peak()
+    held[rows] = data.liveness.held_bytes[rows]
+    return held
+
+
+def _findings_by_line(data: ReportData) -> dict[tuple[str, int], list[Diagnostic]]:
+    found: dict[tuple[str, int], list[Diagnostic]] = {}
+    for diagnostic in data.lint:
+        if diagnostic.location is not None:
+            found.setdefault((diagnostic.location.file, diagnostic.location.line), []).append(diagnostic)
+    return found
+
+
+@attrs.frozen
+class _SourceTable:
+    """What the lines cost, by line."""
+
+    counts: list[int]
+    busy: list[int]
+    chain: list[int]
+    moved: list[int]
+    held: list[int]
+    findings: dict[tuple[str, int], list[Diagnostic]]
+
+    def row(self, at: int, text: SourceText, number: int, line: str) -> str:
+        cells = [
+            f"{self.counts[at]:,}" if self.counts[at] else "",
+            self._bar(self.busy, at, format_ps),
+            self._bar(self.chain, at, format_ps),
+            self._bar(self.moved, at, short_size),
+            self._bar(self.held, at, short_size),
+        ]
+        badges = "".join(
+            f'<span class="badge {shown(d.severity)}" title="{shown(d.message)}">{shown(d.code)}</span>'
+            for d in self.findings.get((text.file, number), ())
+        )
+        active = f' data-line="{at}" tabindex="0" role="button"' if self.counts[at] else ""
+        code = escape(printable(line.expandtabs(4)), quote=True) or "&#8203;"
+        numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
+        return f'<tr{active}><td class="num mute">{number}</td>{numbers}<td class="code">{code}{badges}</td></tr>'
+
+    @staticmethod
+    def _bar(values: list[int], at: int, say: Callable[[int], str]) -> str:
+        if not values[at]:
+            return ""
+        share = 100 * values[at] / max(values)
+        return f'<span class="cost" style="--share:{share:.1f}%">{say(values[at])}</span>'
+
+
+def sections(data: ReportData, drawing: Drawing, lines: LineTable) -> list[tuple[str, str, str]]:
     """The sections in their order: anchor, heading, content."""
+    compared = [("against", "What changed", comparison(data, data.against))] if data.against is not None else []
     return [
+        *compared,
         ("findings", "Findings", findings(data)),
         ("ladder", "Policies against the bound", ladder(data)),
-        ("scratch", "Scratch", scratch(data)),
-        ("numbers", "Numbers against the reference", numbers(data)),
+        ("timeline", "Timeline", timelines(data)),
+        ("scratch", "Scratch", scratch(data) + scratch_map(data)),
         ("graph", "Graph", picture(data, drawing)),
-        ("timelines", "Timelines", timelines(data)),
+        ("source", "Source", source(data, lines)),
+        ("numbers", "Numbers against the reference", numbers(data)),
         ("operations", "Operations", operations(data)),
-        ("source", "Source", source(data)),
     ]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
 import click
 
 from .. import api, pictures
 from ..backends.drawing import FOLDS, FORMATS
 from ..backends.output import check_folder, choose_format
+from ..backends.report_compare import comparison_lines
 from ..backends.report_data import ReportData
 from ..backends.report_page import write_report
+from ..ir.errors import OptionError
+from ..ir.saved import is_saved_graph
 from ..scheduler.policies import POLICIES
 from ..scheduler.units import format_ps
 from .options import make_job, target_options
@@ -71,17 +75,45 @@ def draw(
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
+@click.option("--against", metavar="TARGET", help="Compare with this kernel or saved graph: what changed, and where.")
+@click.option("--against-launch", metavar="NAME", help="Its launch; default: its first.")
+@click.option(
+    "--against-arg", "against_arguments", metavar="NAME=VALUE", multiple=True, help="An argument of it. Repeatable."
+)
 @click.pass_context
-def report(context: click.Context, /, output: str | None, no_run: bool, **options: Any) -> None:
+def report(
+    context: click.Context,
+    /,
+    output: str | None,
+    no_run: bool,
+    against: str | None,
+    against_launch: str | None,
+    against_arguments: Sequence[str],
+    **options: Any,
+) -> None:
     """The main job: print a summary of TARGET and write it, with pictures, as one HTML page.
 
     Exit status 1: findings at error level, or a mismatch with the reference.
+
+    \b
+    Examples:
+      kernscope report flash.py
+      kernscope report flash.py --against before.ksg
+      kernscope report flash.py --against flash.py --against-arg tile=64
     """
+    if against is None and (against_launch or against_arguments):
+        raise OptionError("--against-launch or --against-arg without --against", help="say --against TARGET, too")
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.html"
     check_folder(path)
     graph = job.graph(record=True)
     data = pictures.gather(graph, job.machine, launch=job.launch, numbers=not no_run)
+    if against is not None:
+        # A saved graph brings its own machine along.
+        machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
+        other = make_job(against, against_launch, against_arguments, None, machine, overrides)
+        earlier = pictures.gather(other.graph(record=True), other.machine, launch=other.launch, numbers=False)
+        data = attrs.evolve(data, against=earlier)
     click.echo("\n".join(_summary(data)))
     for note in write_report(path, data):
         click.echo(f"note: {note}")
@@ -140,4 +172,7 @@ def _summary(data: ReportData) -> Iterator[str]:
     if data.best is not None:
         yield ""
         yield from chain_lines(data.best)
+    if data.against is not None:
+        yield ""
+        yield from comparison_lines(data, data.against)
     yield ""

@@ -1,9 +1,12 @@
-"""The report page: one well-formed file without network or script, in which every text from a kernel is only text."""
+"""The report page: one well-formed file without network, in which every text from a kernel is only text."""
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import importlib.metadata
+import json
 import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
@@ -18,6 +21,7 @@ from kernscope import tl
 from kernscope.backends.renderer import find_renderers
 from kernscope.backends.report_data import NumbersRow, PolicyResult, ReportData
 from kernscope.backends.report_page import report_html, write_report
+from kernscope.backends.report_source import SourceText
 from kernscope.ir.text import quote
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
@@ -34,6 +38,7 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str, str]] = []
         self.texts: list[str] = []
+        self.scripts: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == [], f"left open: {self.open}"
@@ -54,7 +59,9 @@ class Page(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        elif self.open and self.open[-1] != "style":
             self.texts.append(data)
 
     @property
@@ -91,8 +98,19 @@ def page_of(graph: ks.Graph, **changes: Any) -> Page:
 @functools.cache
 def tags_of_a_harmless_page() -> list[str]:
     """The elements of the page that the hostile ones are compared with."""
-    numbers = (NumbersRow("o", 0.5, 1.0, True),)
-    return page_of(pk.renamed(pk.sweep(2), "name"), numbers=numbers, numbers_note="note", source="one\ntwo").tags
+    return page_of(pk.renamed(pk.sweep(2), "name"), **named("name")).tags
+
+
+def named(name: str) -> dict[str, Any]:
+    """What a page shows beside the graph, in this name."""
+    text = SourceText(name, 3, ("def f():", f"    return 1 # {name}".replace("\n", " ")))
+    return {
+        "title": name,
+        "sources": (text,),
+        "numbers": (NumbersRow(name, 0.5, 0.25, 1.0, True),),
+        "numbers_note": name,
+        "against": data_of(pk.renamed(pk.sweep(3), name), title=name),
+    }
 
 
 @ks.kernel
@@ -136,13 +154,25 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_page_is_well_formed_and_stands_alone(name: str) -> None:
-    """Elements close in order, anchors lead somewhere, identifiers are unique, nothing is fetched and nothing runs."""
+    """Elements close in order, anchors lead somewhere, identifiers are unique, nothing is fetched, and nothing runs but
+    the script that the policy names by its hash."""
     page = page_of(GRAPHS[name]())
     identifiers = page.values("id")
     assert len(set(identifiers)) == len(identifiers)
     assert {link.removeprefix("#") for link in page.values("href")} <= set(identifiers)
     assert all(link.startswith("#") for link in page.values("href"))
-    assert not {"script", "link", "img", "iframe", "object", "embed", "foreignobject"} & set(page.tags)
+    assert not {"link", "img", "iframe", "object", "embed", "foreignobject"} & set(page.tags)
+    assert page.tags.count("script") == len(page.scripts) == 2
+    data, script = page.scripts
+    json.loads(data)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = [value for value in page.values("content") if "default-src" in value]
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        f"script-src 'sha256-{digest}'",
+    ]
     assert page.values("src") == []
     assert not [value for name in ("style", "fill") for value in page.values(name) if "url(" in value]
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
@@ -152,24 +182,26 @@ def test_a_page_is_well_formed_and_stands_alone(name: str) -> None:
 def test_names_survive(name: str) -> None:
     """A hostile name is shown as it is, in the title, in tables and in the source, and adds no element."""
     graph = pk.renamed(pk.sweep(2), name)
-    source = f"def f():\n    return {name!r} # {name}"
-    page = page_of(graph, title=name, source=source, numbers=(NumbersRow(name, 0.5, 1.0, True),), numbers_note=name)
+    page = page_of(graph, **named(name))
     assert page.text.count(quote(name)) >= 5
     assert page.tags == tags_of_a_harmless_page()
+    document = json.loads(page.scripts[0])
+    assert document["title"] == quote(name)
+    assert quote(name) in document["storages"]["names"]
     assert not any(value for _, attribute, value in page.attributes if attribute.startswith("on"))
 
 
 @pytest.mark.parametrize("name", pk.HOSTILE)
 def test_a_page_of_hostile_names_can_be_written(name: str, tmp_path: Path) -> None:
     """Whatever the names hold, the file is UTF-8."""
-    write_report(tmp_path / "a.html", data_of(pk.renamed(pk.sweep(1), name), title=name, source=name))
+    write_report(tmp_path / "a.html", data_of(pk.renamed(pk.sweep(1), name), **named(name)))
     Page((tmp_path / "a.html").read_text(encoding="utf-8"))
 
 
 def test_the_summary_holds_the_answers() -> None:
     """Findings, scratch, time, numbers and size, with the numbers of the objects they come from."""
     graph = pk.sweep(4)
-    data = data_of(graph, numbers=(NumbersRow("o", 2.5e-4, 1e-3, True),))
+    data = data_of(graph, numbers=(NumbersRow("o", 2.5e-4, 0.125, 1e-3, True),))
     text = Page(report_html(data)[0]).text
     live, best = data.liveness, data.best
     assert best is not None
@@ -178,20 +210,24 @@ def test_the_summary_holds_the_answers() -> None:
     assert f"nodes, {len(graph.edges):,} edges" in text
     assert "agree" in text
     assert "largest error 0.00025" in text
+    assert "0.125" in text
     assert "no findings" in text.lower()
     for operation, count in graph.summary().items():
         assert re.search(rf"\b{operation}\b .*?{count:,}\b", text)
 
 
-def test_every_policy_has_a_row_and_a_chart() -> None:
-    """The ladder in its order, with a Gantt chart of each policy."""
+def test_every_policy_has_a_row_and_a_timeline() -> None:
+    """The ladder in its order, and a timeline to choose for each policy, the best one first."""
     data = data_of(pk.sweep(2))
     page = Page(report_html(data)[0])
     labels = page.values("aria-label")
     for result in data.policies:
         assert result.schedule is not None
-        assert f"Gantt chart of {result.policy}, scrollable" in labels
         assert any(label.startswith(f"{result.policy}: ") for label in labels)
+    document = json.loads(page.scripts[0])
+    assert data.best is not None
+    others = [r.policy for r in data.policies if r.policy != data.best.policy]
+    assert [s["policy"] for s in document["schedules"]] == [data.best.policy, *others]
 
 
 def test_findings_are_shown_in_full() -> None:
@@ -207,7 +243,7 @@ def test_findings_are_shown_in_full() -> None:
 
 def test_a_difference_is_said_loudly() -> None:
     """One tensor outside its tolerance is enough."""
-    rows = (NumbersRow("a", 0.0, 1e-3, True), NumbersRow("b", 0.5, 1e-3, False))
+    rows = (NumbersRow("a", 0.0, 0.0, 1e-3, True), NumbersRow("b", 0.5, 0.5, 1e-3, False))
     text = page_of(pk.sweep(1), numbers=rows).text
     assert "differ" in text
     assert "1 of 2 tensors" in text
@@ -259,7 +295,7 @@ def test_without_a_renderer_the_page_says_what_is_missing(monkeypatch: pytest.Mo
     for said in (page.text, " ".join(notes)):
         assert "dot is on PATH" in said
         assert "kernscope[draw]" in said
-    assert len([label for label in page.values("aria-label") if label.startswith("Gantt")]) == 2 * len(data.policies)
+    assert {"timeline-canvas", "scratch-canvas"} <= set(page.values("id"))
 
 
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,302 @@
+// The scratch map of one rank: address by time of the schedule shown, or by program order.
+
+class Scratch extends Picture {
+  constructor(model, selection, timeline) {
+    super("scratch-canvas");
+    this.model = model;
+    this.selection = selection;
+    this.timeline = timeline;
+    this.height = 360;
+    this.rank = model.peaks.reduce((best, one, rank) => (one.bytes > model.peaks[best].bytes ? rank : best), 0);
+    this.byTime = model.schedules.length > 0;
+    this.ordered = new View(1);
+    this.ordered.listeners.push(() => this.redraw());
+    if (timeline) timeline.view.listeners.push(() => this.redraw());
+    this.findAccesses();
+    this.layOut();
+    control(this, () => this.view, (x, y) => this.pick(x, y), (x, y) => this.tell(x, y));
+    this.listen("scratch-rank", (value) => { this.rank = Number(value); this.layOut(); });
+    this.listen("scratch-axis", (value) => { this.byTime = value === "time"; this.layOut(); });
+    const chooser = document.getElementById("scratch-rank");
+    if (chooser) chooser.value = String(this.rank);
+    const policies = document.getElementById("timeline-policy");
+    if (policies) policies.addEventListener("change", () => this.layOut());
+    selection.listeners.push(() => this.follow());
+  }
+
+  listen(id, act) {
+    const chooser = document.getElementById(id);
+    if (chooser) chooser.addEventListener("change", () => act(chooser.value));
+  }
+
+  get view() { return this.byTime ? this.timeline.view : this.ordered; }
+
+  // By allocation: its accesses in program order.
+  findAccesses() {
+    const { accesses, accessStart, count, storages } = this.model;
+    const counts = new Int32Array(storages.name.length);
+    for (const row of accesses.storage) counts[row]++;
+    this.start = starts(counts);
+    this.accessing = new Int32Array(accesses.storage.length);
+    const next = this.start.slice();
+    for (let node = 0; node < count; node++) {
+      for (let i = accessStart[node]; i < accessStart[node + 1]; i++) this.accessing[next[accesses.storage[i]]++] = node;
+    }
+  }
+
+  // The rank's allocations, from left to right, with the range that each is held and used in.
+  layOut() {
+    const { model } = this, { storages: st, scopes } = model;
+    const schedule = this.timeline ? this.timeline.schedule : null;
+    const first = model.rankStart[this.rank], last = model.rankStart[this.rank + 1];
+    this.ordered.whole = Math.max(last - first, 1);
+    this.ordered.fit();
+    const items = [];
+    this.top = 16;
+    for (let row = 0; row < st.name.length; row++) {
+      if (st.hbm[row] || st.rank[row] !== this.rank) continue;
+      const from = this.start[row], to = this.start[row + 1];
+      let held, used;
+      if (this.byTime) {
+        if (from === to) continue;
+        let low = Infinity, high = 0;
+        for (let i = from; i < to; i++) {
+          low = Math.min(low, schedule.start[this.accessing[i]]);
+          high = Math.max(high, schedule.end[this.accessing[i]]);
+        }
+        held = used = [low, high];
+      } else {
+        held = [st.born[row] - first, (st.freed[row] >= 0 ? st.freed[row] : last) - first];
+        used = from < to ? [this.accessing[from] - first, this.accessing[to - 1] + 1 - first] : null;
+      }
+      items.push({ row, held, used, low: st.address[row], high: st.address[row] + st.bytes[row] });
+      this.top = Math.max(this.top, st.address[row] + st.bytes[row]);
+    }
+    this.items = items.sort((a, b) => a.held[0] - b.held[0] || a.row - b.row);
+    this.longest = items.reduce((most, one) => Math.max(most, one.held[1] - one.held[0]), 0);
+    // What is held for long would make every search begin at the left end: it is kept apart.
+    const limit = this.view.whole / 50;
+    this.long = this.items.filter((one) => one.held[1] - one.held[0] > limit);
+    this.short = this.items.filter((one) => one.held[1] - one.held[0] <= limit);
+    this.shortFrom = Float64Array.from(this.short, (one) => one.held[0]);
+    this.scopes = this.findScopes(scopes, first);
+    this.holders = new Set(model.peaks[this.rank].holders);
+    this.redraw();
+  }
+
+  // The scopes with markers, each around its allocations and those of the scopes inside it.
+  findScopes(scopes, first) {
+    const around = new Map();
+    const extend = (scope, held, low, high) => {
+      const one = around.get(scope);
+      if (!one) { around.set(scope, { scope, held: [...held], low, high }); return; }
+      one.held = [Math.min(one.held[0], held[0]), Math.max(one.held[1], held[1])];
+      one.low = Math.min(one.low, low);
+      one.high = Math.max(one.high, high);
+    };
+    for (const item of this.items) extend(this.model.storages.scope[item.row], item.held, item.low, item.high);
+    for (const scope of [...around.keys()].sort((a, b) => b - a)) {
+      for (let row = scope; scopes.parent[row] >= 0; row = scopes.parent[row]) {
+        const one = around.get(row);
+        extend(scopes.parent[row], one.held, one.low, one.high);
+      }
+    }
+    const found = [...around.values()].filter((one) => scopes.parent[one.scope] >= 0);
+    if (!this.byTime) {
+      for (const one of found) one.held = [scopes.enter[one.scope] - first, scopes.exit[one.scope] + 1 - first];
+    }
+    return found.sort((a, b) => a.scope - b.scope);
+  }
+
+  instant(x) { return this.view.from + (x - LEFT) / this.plot * (this.view.to - this.view.from); }
+
+  // The allocations of the part shown.
+  *shown() {
+    const { from, to } = this.view;
+    for (const one of this.long) if (one.held[1] >= from && one.held[0] <= to) yield one;
+    const limit = this.view.whole / 50;
+    const first = lowerBound(this.shortFrom, 0, this.short.length, from - limit);
+    for (let i = first; i < this.short.length && this.short[i].held[0] <= to; i++) {
+      if (this.short[i].held[1] >= from) yield this.short[i];
+    }
+  }
+
+  draw() {
+    const width = this.begin(this.height), { context: c, colours, view, model } = this;
+    this.plot = width - LEFT - 10;
+    const right = LEFT + this.plot, bottom = this.height - 8;
+    const near = model.budget <= this.top * 1.6;
+    this.up = (bottom - AXIS - 30) / (near ? Math.max(model.budget, this.top) : this.top);
+    const y = (address) => bottom - address * this.up;
+    const x = (at) => LEFT + (at - view.from) / (view.to - view.from) * this.plot;
+    const clamp = (at) => Math.min(Math.max(x(at), LEFT), right);
+    const first = model.rankStart[this.rank];
+    this.axis(view.from, view.to, LEFT, right, bottom, this.byTime ? time : (at) => `%${number(Math.round(at) + first)}`);
+    for (const at of ticks(0, this.top, 6)) {
+      c.fillStyle = colours.line;
+      c.fillRect(LEFT, y(at), this.plot, 1);
+      this.text(`${number(at)} B`, LEFT - 8, y(at) + 4, colours.mute, "right");
+    }
+    const seen = new Map(); // of many in one pixel of one place one is drawn
+    for (const one of this.shown()) {
+      const from = clamp(one.held[0]), to = clamp(one.held[1]);
+      if (to - from < 1) {
+        const pixel = Math.floor(from);
+        if (seen.get(one.low) === pixel) continue;
+        seen.set(one.low, pixel);
+      }
+      const colour = this.colour(one.row), high = Math.max((one.high - one.low) * this.up - 0.7, 0.7);
+      c.fillStyle = colour;
+      if (!this.byTime) {
+        c.globalAlpha = 0.28;
+        c.fillRect(from, y(one.high), Math.max(to - from, 0.6), high);
+        c.globalAlpha = 1;
+      }
+      if (one.used) {
+        const begin = clamp(one.used[0]), end = clamp(one.used[1]);
+        c.fillRect(begin, y(one.high), Math.max(end - begin - (end - begin > 3 ? 0.7 : 0), 0.6), high);
+      }
+      this.name(one, clamp(one.held[0]), clamp(one.held[1]), y(one.high), high);
+    }
+    this.drawScopes(x, y, right);
+    this.drawPeak(x, y, right, near);
+    this.drawMarked(clamp, y);
+  }
+
+  colour(row) {
+    const { model } = this;
+    const engines = this.timeline ? this.timeline.schedule : null;
+    const maker = this.accessing[this.start[row]];
+    const engine = engines && this.start[row] < this.start[row + 1] ? this.engineOf(maker) : "none";
+    return model.colours[engine].solid;
+  }
+
+  engineOf(node) {
+    if (!this.kinds || this.kindsOf !== this.timeline.schedule) {
+      const { order, engine, engines } = this.kindsOf = this.timeline.schedule;
+      this.kinds = new Array(this.model.count).fill("none");
+      for (let i = 0; i < order.length; i++) if (engine[i] >= 0) this.kinds[order[i]] = engines[engine[i]].kind;
+    }
+    return this.kinds[node];
+  }
+
+  name(one, from, to, top, high) {
+    const { storages } = this.model;
+    const name = storages.names[storages.name[one.row]];
+    if (!name || high < 12 || to - from < name.length * 6.4 + 8) return;
+    const ink = this.byTime ? "#06141d" : this.colours.ink;
+    this.text(name, from + 4, top + Math.min(high / 2 + 4, 14), ink);
+  }
+
+  drawScopes(x, y, right) {
+    const { context: c, colours, model } = this;
+    c.strokeStyle = colours.text;
+    c.setLineDash([3, 2]);
+    const written = new Map(); // where the last title at a height ends
+    for (const one of this.scopes) {
+      const from = x(one.held[0]), to = x(one.held[1]);
+      if (to - from < 9 || to < LEFT || from > right) continue;
+      const left = Math.max(from, LEFT - 2), end = Math.min(to, right + 2);
+      c.strokeRect(left + 0.5, y(one.high) - 1.5, end - left - 1, (one.high - one.low) * this.up + 2);
+      const title = model.scopes.titles[model.scopes.title[one.scope]];
+      const length = title.length * 6.2 + 8, height = Math.round(y(one.high) / 12);
+      if (end - left < length || (written.get(height) ?? 0) > left) continue;
+      this.text(title, left + 3, y(one.high) - 4, colours.text);
+      written.set(height, left + length);
+    }
+    c.setLineDash([]);
+  }
+
+  drawPeak(x, y, right, near) {
+    const { context: c, colours, model } = this;
+    const peak = model.peaks[this.rank];
+    if (near) {
+      c.strokeStyle = colours.bad;
+      c.setLineDash([7, 4]);
+      c.strokeRect(LEFT, y(model.budget), this.plot, 0.01);
+      c.setLineDash([]);
+      this.text(`budget ${number(model.budget)} B`, right - 4, y(model.budget) + 12, colours.bad, "right");
+    }
+    if (peak.node < 0) return;
+    const at = this.byTime ? this.timeline.schedule.start[peak.node] : peak.node - model.rankStart[this.rank];
+    const px = x(at);
+    if (px < LEFT || px > right) return;
+    c.fillStyle = colours.ink;
+    c.fillRect(px - 0.5, AXIS - 2, 1.5, this.height - AXIS - 6);
+    const words = `peak ${number(peak.bytes)} B, at %${peak.node}`;
+    this.text(words, px > right - 170 ? px - 5 : px + 5, AXIS + 6, colours.ink, px > right - 170 ? "right" : "left");
+  }
+
+  drawMarked(clamp, y) {
+    const { context: c, colours, selection } = this;
+    c.strokeStyle = colours.mark;
+    c.lineWidth = 2.5;
+    for (const one of this.shown()) {
+      if (!selection.storages.has(one.row)) continue;
+      const from = clamp(one.held[0]), to = clamp(one.held[1]);
+      c.strokeRect(from - 1, y(one.high) - 1, Math.max(to - from, 3) + 2, (one.high - one.low) * this.up + 2);
+    }
+    c.lineWidth = 1;
+  }
+
+  follow() {
+    const { model, selection } = this;
+    if (selection.node >= 0 && model.rank[selection.node] !== this.rank) {
+      this.rank = model.rank[selection.node];
+      const chooser = document.getElementById("scratch-rank");
+      if (chooser) chooser.value = String(this.rank);
+      this.layOut();
+    }
+    if (!this.byTime && selection.node >= 0) {
+      const at = selection.node - model.rankStart[this.rank];
+      this.ordered.see(at, at + 1);
+    }
+    this.redraw();
+  }
+
+  at(x, y) {
+    if (x < LEFT || x > LEFT + this.plot) return null;
+    const instant = this.instant(x), address = (this.height - 8 - y) / this.up;
+    let found = null;
+    for (const one of this.shown()) {
+      if (one.low <= address && address < one.high && one.held[0] <= instant && instant <= one.held[1]) found = one;
+    }
+    return found;
+  }
+
+  // Selecting an allocation selects the nodes that access it.
+  pick(x, y) {
+    const one = this.at(x, y);
+    if (!one) { this.selection.clear(); return; }
+    const nodes = Int32Array.from(new Set(this.accessing.subarray(this.start[one.row], this.start[one.row + 1])));
+    this.selection.set(nodes, `accessing ${this.title(one.row)}`);
+  }
+
+  title(row) { return this.model.storages.names[this.model.storages.name[row]] || `allocation #${row}`; }
+
+  tell(x, y) {
+    const one = this.at(x, y);
+    if (!one) return "";
+    const { storages: st, places } = this.model;
+    const place = st.stack[one.row] >= 0 ? `  ${places[st.stack[one.row]]}` : "";
+    const lines = [`${this.title(one.row)} ${this.model.layouts[st.layout[one.row]]}${place}`];
+    lines.push(`0x${one.low.toString(16)}, ${number(one.high - one.low)} B` + (this.holders.has(one.row) ? ", held at the peak" : ""));
+    const many = this.start[one.row + 1] - this.start[one.row];
+    lines.push(many ? plural(many, "access").replace("accesss", "accesses") : "never accessed");
+    return lines.join("\n");
+  }
+
+  // Where an allocation is on the page, for programs that click; null where it is not shown.
+  place(row) {
+    for (const one of this.shown()) {
+      if (one.row !== row) continue;
+      const box = this.canvas.getBoundingClientRect(), { from, to } = this.view;
+      const middle = (Math.max(one.held[0], from) + Math.min(one.held[1], to)) / 2;
+      return {
+        x: box.left + LEFT + (middle - from) / (to - from) * this.plot,
+        y: box.top + this.height - 8 - (one.low + one.high) / 2 * this.up,
+      };
+    }
+    return null;
+  }
+}
