@@ -77,6 +77,8 @@ def _loads(graph: Graph) -> _Loads:
     order = np.argsort(region, kind="stable")
     order = order[count[region[order]] > 1]
     node, region, source = node[order], region[order].astype(np.int64), source[order]
+    if not len(node):
+        return _Loads(node, region, node)
     target = last_row[node]
     freed = storages.freed[accesses.storage[target]]
     until = np.where(freed >= 0, freed, len(graph)).astype(np.int64)
@@ -91,9 +93,9 @@ def _next_write(graph: Graph, rows: IntArray) -> IntArray:
     """By write access (row) the next node that writes some of the same elements of its allocation; the number of nodes
     where there is none. Parts of an allocation count as apart where all that is ever written to it are such parts."""
     accesses = graph.accesses
-    writes = np.flatnonzero(
-        (accesses.mode == Mode.WRITE) & (graph.storages.kind[accesses.storage] == StorageKind.SCRATCH)
-    )
+    concerned = np.zeros(len(graph.storages), dtype=np.bool_)
+    concerned[accesses.storage[rows]] = True
+    writes = np.flatnonzero((accesses.mode == Mode.WRITE) & concerned[accesses.storage])
     part = _parts(graph, writes)
     order = np.lexsort((writes, part))
     following = np.full(len(writes), len(graph), dtype=np.int64)

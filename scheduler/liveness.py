@@ -174,8 +174,8 @@ class Liveness:
 
     def placement(self) -> ScratchPlacement:
         """Where the allocations could lie if each held its bytes only while it is live (as in ``live_bytes``), with a
-        peak near ``peak_bound_bytes``: see :mod:`kernscope.scheduler.placement`. Near-linear in allocations; for ranks
-        with very many live at once only the order of time is tried, and ``large_ranks`` says so."""
+        peak near ``peak_bound_bytes``: see :mod:`kernscope.scheduler.placement`. Near-linear in allocations; for large
+        ranks fewer orders are tried, and ``limited_ranks`` says so."""
         return self._placement
 
     def growth(self, rank: int | None = None) -> tuple[Growth, ...]:
@@ -281,7 +281,7 @@ def _placement_of(live: Liveness) -> ScratchPlacement:
         peak_bytes_by_rank=tuple(p.peak_bytes for p in placed),
         bound_bytes_by_rank=tuple(p.bound_bytes for p in placed),
         tried=sum(p.tried for p in known.values()),
-        large_ranks=tuple(rank for rank, p in enumerate(placed) if p.large),
+        limited_ranks=tuple(rank for rank, p in enumerate(placed) if p.limited),
     )
 
 

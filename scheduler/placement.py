@@ -31,13 +31,14 @@ _MOST_PAIRS = 2_000_000
 @attrs.frozen(eq=False)
 class Placed:
     """Blocks put down: ``address`` by block, in bytes; the ``peak_bytes`` that takes; the lower bound on it; how many
-    orders were ``tried``; and whether the instance was too ``large`` to try others than that of time."""
+    orders were ``tried``; and whether the search was ``limited``: the instance is so large that some greedy order was
+    left out."""
 
     address: IntArray
     peak_bytes: int
     bound_bytes: int
     tried: int
-    large: bool
+    limited: bool
 
 
 @attrs.frozen(eq=False)
@@ -46,7 +47,7 @@ class ScratchPlacement:
 
     ``address`` is by storage row, in bytes, -1 for what needs no place (HBM tensors, allocations that nothing
     accesses); ``start`` and ``stop`` are the live ranges behind it, in nodes, ``stop`` exclusive. ``tried`` counts
-    orders over all ranks; ``large_ranks`` are those that were too large to try more than the order of time.
+    orders over all ranks; ``limited_ranks`` are those that were too large to try all greedy orders.
     """
 
     address: IntArray
@@ -55,7 +56,7 @@ class ScratchPlacement:
     peak_bytes_by_rank: tuple[int, ...]
     bound_bytes_by_rank: tuple[int, ...]
     tried: int
-    large_ranks: tuple[int, ...]
+    limited_ranks: tuple[int, ...]
 
     @property
     def peak_bytes(self) -> int:
@@ -79,8 +80,8 @@ class ScratchPlacement:
         else:
             excess = 100 * (self.peak_bytes - self.bound_bytes) / self.bound_bytes
             text += f"{excess:.2f} % above the bound of {self.bound_bytes:,} B"
-        if self.large_ranks:
-            text += f"; only the order of time was tried on {len(self.large_ranks)} large ranks"
+        if self.limited_ranks and not self.optimal:
+            text += f"; {len(self.limited_ranks)} ranks were too large to try all orders"
         return text
 
     def __repr__(self) -> str:
@@ -99,24 +100,23 @@ def place_blocks(start: IntArray, stop: IntArray, nbytes: IntArray) -> Placed:
     peak, tried = int((best + nbytes).max()), 1
     pairs = _pair_count(start, stop)
     if peak == bound or pairs > _MOST_PAIRS:
-        return Placed(best, peak, bound, tried, large=peak > bound)
+        return Placed(best, peak, bound, tried, limited=peak > bound)
     conflicts = find_conflicts(start, stop)
     step = count + 2 * pairs
-    order: list[int] = []
+    limited = False
     for number, candidate in enumerate(_orders(start, stop, nbytes)):
-        if peak == bound or (number and number * step > _ORDER_STEPS):
+        limited = peak > bound and number * step > _ORDER_STEPS
+        if peak == bound or limited:
             break
         address = first_fit(candidate, conflicts, nbytes)
         tried += 1
-        if int((address + nbytes).max()) < peak or not order:
-            order = candidate
         if int((address + nbytes).max()) < peak:
             best, peak = address, int((address + nbytes).max())
     if peak > bound:
         rounds = min(_CLIMB_ROUNDS, _CLIMB_STEPS // step)
         best, peak, more = _climb(best, peak, bound, conflicts, nbytes, rounds)
         tried += more
-    return Placed(best, peak, bound, tried, large=False)
+    return Placed(best, peak, bound, tried, limited)
 
 
 def _bound(start: IntArray, stop: IntArray, nbytes: IntArray) -> int:

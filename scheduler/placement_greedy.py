@@ -13,6 +13,10 @@ from ..ir.tables import IntArray
 
 __all__ = ["Conflicts", "find_conflicts", "first_fit", "sweep_fit"]
 
+#: More than any address; and how many gaps are looked at one by one for the lowest one.
+_ENDLESS = 1 << 60
+_GAPS_SCANNED = 32
+
 
 @attrs.frozen(eq=False)
 class Conflicts:
@@ -56,24 +60,62 @@ def first_fit(order: Sequence[int], conflicts: Conflicts, nbytes: IntArray) -> I
 
 
 def sweep_fit(start: IntArray, stop: IntArray, nbytes: IntArray) -> IntArray:
-    """By block its address, put down in the order of their starts (of equal ones the longest-lived first). What is live
-    is kept sorted by address, so that a block costs no more than what is live beside it."""
+    """By block its address, put down in the order of their starts (of equal ones the longest-lived first), while a heap
+    of stops gives bytes back. The work for a block does not grow with what is live beside it."""
     sizes: list[int] = nbytes.tolist()
     ends: list[int] = stop.tolist()
     starts: list[int] = start.tolist()
     address = [0] * len(sizes)
-    live: list[tuple[int, int]] = []  # (address, size), sorted
+    gaps = _Gaps()
     leaving: list[tuple[int, int]] = []  # (stop, block)
     for block in np.lexsort((np.arange(len(sizes)), -nbytes, -stop, start)).tolist():
         while leaving and leaving[0][0] <= starts[block]:
             gone = heapq.heappop(leaving)[1]
-            del live[bisect_left(live, (address[gone], sizes[gone]))]
-        size, at = sizes[block], 0
-        for base, length in live:
-            if base - at >= size:
-                break
-            at = base + length
-        address[block] = at
-        insort(live, (at, size))
+            gaps.give(address[gone], sizes[gone])
+        address[block] = gaps.take(sizes[block])
         heapq.heappush(leaving, (ends[block], block))
     return np.array(address, dtype=np.int64)
+
+
+class _Gaps:
+    """The free bytes of a scratch without end, as gaps sorted by address and by size."""
+
+    def __init__(self) -> None:
+        self._bases = [0]
+        self._end = {0: _ENDLESS}
+        self._sized = [(_ENDLESS, 0)]
+
+    def take(self, size: int) -> int:
+        """The address of so many bytes: in the lowest of the first gaps that has them, else in the smallest that
+        has."""
+        for base in self._bases[:_GAPS_SCANNED]:
+            if self._end[base] - base >= size:
+                break
+        else:
+            base = self._sized[bisect_left(self._sized, (size, -1))][1]
+        end = self._remove(base)
+        if end - base > size:
+            self._add(base + size, end)
+        return base
+
+    def give(self, address: int, size: int) -> None:
+        """Free the bytes again; gaps that touch become one."""
+        base, end = address, address + size
+        place = bisect_left(self._bases, address)
+        if place and self._end[self._bases[place - 1]] == address:
+            base = self._bases[place - 1]
+            self._remove(base)
+        if end in self._end:
+            end = self._remove(end)
+        self._add(base, end)
+
+    def _add(self, base: int, end: int) -> None:
+        insort(self._bases, base)
+        insort(self._sized, (end - base, base))
+        self._end[base] = end
+
+    def _remove(self, base: int) -> int:
+        end = self._end.pop(base)
+        del self._bases[bisect_left(self._bases, base)]
+        del self._sized[bisect_left(self._sized, (end - base, base))]
+        return end
