@@ -11,21 +11,19 @@ __all__ = ["author_frames", "is_own_file"]
 
 _ROOT = Path(__file__).resolve().parent
 #: Frames of these are kernscope's own. (The root itself may be a checkout with a user's files in it.)
-_OWN = tuple(
-    [str(_ROOT / folder) + os.sep for folder in ("backends", "cli", "ir", "linter", "scheduler", "tracer")]
-    + [
-        str(_ROOT / file)
-        for file in (
-            "__init__.py",
-            "__main__.py",
-            "api.py",
-            "fitting.py",
-            "fitting_table.py",
-            "frames.py",
-            "pictures.py",
-        )
-    ]
+_FOLDERS = ("backends", "cli", "ir", "linter", "scheduler", "tracer")
+_MODULES = (
+    "__init__",
+    "__main__",
+    "api",
+    "fitting",
+    "fitting_table",
+    "frames",
+    "pictures",
+    "pytest_plugin",
+    "testing",
 )
+_OWN = tuple([str(_ROOT / folder) + os.sep for folder in _FOLDERS] + [str(_ROOT / f"{name}.py") for name in _MODULES])
 
 
 def is_own_file(file: str) -> bool:
