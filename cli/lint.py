@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,13 @@ __all__ = ["lint"]
 DEFAULT_TIMEOUT_S = 120.0
 
 
+def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse the one float that no range refuses."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds", context, parameter)
+    return value
+
+
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("--launch", "launch_name", metavar="NAME", help="Only this launch of each kernel; default: all of them.")
@@ -46,6 +54,7 @@ DEFAULT_TIMEOUT_S = 120.0
     type=click.FloatRange(min=0, min_open=True, max=1e6),
     default=DEFAULT_TIMEOUT_S,
     show_default=True,
+    callback=_number,
     metavar="SECONDS",
     help="How long a launch may take.",
 )

@@ -25,7 +25,7 @@ from ..tracer.kernel import Kernel, Launch
 from .options import described_machine, trace_launch
 from .targets import Target, find_kernels
 
-__all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "perform", "time_limit"]
+__all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform", "time_limit"]
 
 #: The kernel's name in its file, and the launch's.
 LaunchName = tuple[str, str]
@@ -101,7 +101,14 @@ def perform(
         one = attrs.evolve(job, launch=(kernel, name))
         try:
             with time_limit(timeout_s, str(one)):
-                report = _lint_launch(one, kernels[kernel].launch(name))
+                report = lint_launch(
+                    kernels[kernel].launch(name),
+                    one.machine,
+                    one.overrides,
+                    select=one.select,
+                    ignore=one.ignore,
+                    options=one.options,
+                )
         except Exception as error:
             send(_failure(one, error))
         else:
@@ -128,17 +135,21 @@ def _launches(job: LintJob, kernels: Mapping[str, Kernel]) -> Found:
     return Found(tuple(found), tuple(notes))
 
 
-def _lint_launch(job: LintJob, launch: Launch) -> LintReport:
-    machine = described_machine(launch.machine if job.machine is None else job.machine, job.overrides)
-    graph = trace_launch(launch, machine, record=True)
-    return lint_graph(
-        graph,
-        machine=machine,
-        select=job.select,
-        ignore=job.ignore,
-        options=job.options,
-        title=f"{launch.kernel.name}:{launch.name}",
-    )
+def lint_launch(
+    launch: Launch,
+    machine: Any = None,
+    overrides: Sequence[str] = (),
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> LintReport:
+    """Trace a launch for a machine (None: its own) with overrides, and lint it. Raises ``KernelRaisedError`` for what
+    the kernel's own code raises."""
+    described = described_machine(launch.machine if machine is None else machine, overrides)
+    graph = trace_launch(launch, described, record=True)
+    title = f"{launch.kernel.name}:{launch.name}"
+    return lint_graph(graph, machine=described, select=select, ignore=ignore, options=options, title=title)
 
 
 def _lint_saved(job: LintJob) -> LintReport:

@@ -84,7 +84,7 @@ class LintConfig:
     def excludes(self, file: str) -> bool:
         """Whether a file, or a folder that it lies in, is excluded."""
         path = Path(os.path.abspath(file))
-        inside = [path, *(p for p in path.parents if self.folder and p.is_relative_to(self.folder))]
+        inside = [path, *(p for p in path.parents if self.folder and Path(self.folder) in p.parents)]
         return any(self._fits(pattern, str(part)) for pattern in self.exclude for part in inside)
 
     def _fits(self, pattern: str, file: str) -> bool:

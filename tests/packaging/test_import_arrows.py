@@ -35,7 +35,8 @@ MAY_USE: dict[str, set[str]] = {
     "backends": {"attr", "attrs", "graphviz", "matplotlib", "ml_dtypes", "networkx", "numpy"},
     "kernels": {"ml_dtypes", "numpy"},
     "cli": {"attr", "attrs", "cattrs", "click", "ml_dtypes", "numpy", "rich"},
-    ROOT_FOLDER: {"attr", "attrs", "cattrs", "ml_dtypes", "numpy"},
+    # pytest: for the plugin, which only pytest imports.
+    ROOT_FOLDER: {"attr", "attrs", "cattrs", "ml_dtypes", "numpy", "pytest"},
 }
 
 
