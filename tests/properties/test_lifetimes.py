@@ -32,7 +32,7 @@ def test_the_linter_reports_what_the_poisoned_run_catches(program: kernelgen.Pro
 @given(kernelgen.programs())
 @kernelgen.examples(40)
 def test_kernels_without_faults_have_no_lifetime_findings(program: kernelgen.Program) -> None:
-    """No false alarm: views, copies and scopes used as they should be give no finding of the three; poison changes nothing."""
+    """No false alarm of the three: views, copies and scopes used as they should be; and poison changes nothing."""
     graph = program.trace()
     assert list(ks.lint(graph, select=["KS201", "KS202", "KS204"])) == []
     plain = execute(graph, program.inputs()).outputs
