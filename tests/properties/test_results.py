@@ -1,4 +1,4 @@
-"""What the linter says of messages, loads and results, beside oracles that go through random kernels access by access."""
+"""What the linter says of messages, loads and results, beside oracles over random kernels, access by access."""
 
 from __future__ import annotations
 
