@@ -1,0 +1,52 @@
+"""The reference page holds every public name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import kernscope
+from kernscope.ir import errors
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|module):: (?:kernscope\.)?([\w.]+)$", re.MULTILINE)
+
+
+def documented() -> list[str]:
+    """What the page's directives name."""
+    return DIRECTIVE.findall((DOCS / "api.md").read_text(encoding="utf-8"))
+
+
+def test_every_public_name_is_on_the_reference_page() -> None:
+    """Errors and the language come by their modules, every other name by a directive of its own."""
+    names = documented()
+    assert "ir.errors" in names and "tracer.tl" in names
+    expected = set(kernscope.__all__) - set(errors.__all__) - {"tl"}
+    assert sorted(expected - set(names)) == []
+
+
+def test_nothing_is_on_the_reference_page_twice() -> None:
+    """A name that is documented twice has two places to link to."""
+    names = documented()
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+def test_every_page_is_linked() -> None:
+    """A page that no table of contents names is not found by anybody."""
+    linked = set()
+    for index in (DOCS / "index.md", DOCS / "rules" / "index.md"):
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(encoding="utf-8"), re.DOTALL):
+            names = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            linked |= {(index.parent / f"{name}.md").resolve() for name in names}
+    pages = {page.resolve() for page in DOCS.rglob("*.md") if "_build" not in page.parts}
+    assert pages - linked == {(DOCS / "index.md").resolve()}
+    assert [page for page in linked if not page.exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_python_examples_compile(page: Path) -> None:
+    """Every block of Python on a page is Python."""
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        compile(block, str(page), "exec")
