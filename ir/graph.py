@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -19,7 +20,7 @@ from .location import Location
 from .ops import OPERATIONS, Operand, Operation, Work
 from .saved import write_columns
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason, StorageKind
-from .text import describe_access, format_graph, format_node
+from .text import describe_access, format_graph, format_node, quote
 
 __all__ = ["Access", "Edge", "Graph", "Node", "Storage"]
 
@@ -62,6 +63,16 @@ class Graph(GraphColumns):
     def __str__(self) -> str:
         """The stable text form."""
         return format_graph(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how many nodes each operation has."""
+        caption = f"{self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, {self.ranks} rank"
+        caption += "" if self.ranks == 1 else "s"
+        rows = "".join(
+            f'<tr><th style="text-align:left">{name}</th><td style="text-align:right">{count:,}</td></tr>'
+            for name, count in self.summary().items()
+        )
+        return f"<table><caption>{html.escape(quote(caption))}</caption>{rows}</table>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file that :func:`kernscope.load` reads (:mod:`kernscope.ir.saved`). The arrays it was
