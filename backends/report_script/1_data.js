@@ -73,9 +73,11 @@ function makeSchedule(raw, count) {
     }
     row.to = i + 1;
   }
+  const position = new Int32Array(count); // by node its place in the order
+  for (let i = 0; i < count; i++) position[order[i]] = i;
   const critical = new Uint8Array(count);
   for (const node of raw.chain) critical[node] = 1;
-  return { ...raw, start, end, startAt, endAt, busy, rows, critical };
+  return { ...raw, start, end, startAt, endAt, busy, rows, position, critical };
 }
 
 async function readModel() {

@@ -130,7 +130,8 @@ function reveal(element) {
   if (outside(inner.top, inner.bottom, outer.top, outer.bottom)) {
     panel.scrollTop += (inner.top + inner.bottom - outer.top - outer.bottom) / 2;
   }
-  if (outside(inner.left, inner.right, outer.left, outer.right)) {
+  const fits = inner.width <= outer.width;
+  if (fits && outside(inner.left, inner.right, outer.left, outer.right)) {
     panel.scrollLeft += (inner.left + inner.right - outer.left - outer.right) / 2;
   }
 }

@@ -157,7 +157,7 @@ class Timeline extends Picture {
     const chooser = document.getElementById("timeline-policy");
     chooser.addEventListener("change", () => this.show(Number(chooser.value)));
     selection.listeners.push(() => {
-      this.positions.marked = this.find(selection.mask);
+      this.positions.marked = this.find(selection.nodes);
       if (selection.node >= 0) this.view.see(this.schedule.start[selection.node], this.schedule.end[selection.node]);
       this.redraw();
     });
@@ -188,17 +188,17 @@ class Timeline extends Picture {
       y += this.lane + (this.lane > 9 ? 2 : 1);
     }
     this.height = y + 6;
-    this.positions.critical = this.find(this.schedule.critical);
-    this.positions.marked = this.find(this.selection.mask);
+    this.positions.critical = this.find(this.schedule.chain);
+    this.positions.marked = this.find(this.selection.nodes);
   }
 
-  // By row the places in the schedule's order whose nodes a mask holds.
-  find(mask) {
-    const { order, rows } = this.schedule;
+  // By row the places of some nodes in the schedule's order, ascending.
+  find(nodes) {
+    const { position, rows } = this.schedule;
+    const places = Int32Array.from(nodes, (node) => position[node]).sort();
     return rows.map((row) => {
-      const found = [];
-      for (let i = row.from; i < row.to; i++) if (mask[order[i]]) found.push(i);
-      return found;
+      const from = lowerBound(places, 0, places.length, row.from);
+      return places.subarray(from, lowerBound(places, from, places.length, row.to));
     });
   }
 
@@ -304,7 +304,7 @@ class Timeline extends Picture {
     c.fillStyle = colours.mark;
     this.visible(places, scale, right, (x, width) => c.fillRect(x - 0.5, row.y - 1, Math.max(width, 2) + 1, 4));
     const node = selection.node;
-    if (node < 0 || !places.some((i) => schedule.order[i] === node)) return;
+    if (node < 0 || schedule.position[node] < row.from || schedule.position[node] >= row.to) return;
     const x = LEFT + (schedule.start[node] - view.from) * scale, end = LEFT + (schedule.end[node] - view.from) * scale;
     if (end < LEFT || x > right) return;
     c.strokeStyle = colours.mark;
@@ -350,10 +350,8 @@ class Timeline extends Picture {
   // Where a node is on the page, for programs that click: client coordinates of its slice's middle.
   place(node) {
     const { schedule, view } = this;
-    const index = schedule.rows.findIndex((row) => {
-      for (let i = row.from; i < row.to; i++) if (schedule.order[i] === node) return true;
-      return false;
-    });
+    const at = schedule.position[node];
+    const index = schedule.rows.findIndex((row) => row.from <= at && at < row.to);
     if (index < 0) return null;
     const box = this.canvas.getBoundingClientRect();
     const middle = (Math.max(schedule.start[node], view.from) + Math.min(schedule.end[node], view.to)) / 2;
