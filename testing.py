@@ -73,9 +73,20 @@ def assert_no_findings(
     __tracebackhide__ = True
     file = _file_of(subject)
     config = (LintConfig() if file is None else find_config(file)).overridden(_listed(select), _listed(ignore))
-    chosen = {"select": config.select, "ignore": config.ignore, "options": {**config.options, **(options or {})}}
     subjects = _launches(subject) if isinstance(subject, Kernel) and not (args or kwargs) else (subject,)
-    reports = [lint(one, *args, ranks=ranks, machine=machine, **chosen, **kwargs) for one in subjects]
+    reports = [
+        lint(
+            one,
+            *args,
+            ranks=ranks,
+            machine=machine,
+            select=config.select,
+            ignore=config.ignore,
+            options={**config.options, **(options or {})},
+            **kwargs,
+        )
+        for one in subjects
+    ]
     told = [_grave(config.apply(report, file), severity) for report in settle_unused(reports)]
     if any(map(len, told)):
         raise AssertionError("\n\n".join(str(report) for report in told if len(report)))
