@@ -4,13 +4,13 @@ What the bump allocator cannot do: give bytes back as soon as their last access 
 overlap must not share bytes; the peak is to be low. That is dynamic storage allocation, NP-hard (Garey and Johnson
 1979, problem SR2). Here: several greedy orders, each put down at the lowest gap that is free (as memory planners do:
 Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020), then hill climbing over orders,
-in which what stands at the peak moves forward. Everything stops where the peak meets the bound.
+in which blocks at the peak, and those beside them, move. Everything stops where the peak meets the bound.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import attrs
 import numpy as np
@@ -22,8 +22,10 @@ __all__ = ["Placed", "ScratchPlacement", "place_blocks"]
 
 #: Steps (allocations put down, and neighbours looked at) that greedy orders may take of one rank; and hill climbing.
 _ORDER_STEPS = 400_000
-_CLIMB_STEPS = 150_000
-_CLIMB_ROUNDS = 400
+_CLIMB_STEPS = 375_000
+_CLIMB_ROUNDS = 1000
+#: How often hill climbing takes on an order that is worse, to leave a plateau.
+_TAKE_WORSE = 0.02
 #: Pairs of overlapping live ranges above which no order but that of time is tried.
 _MOST_PAIRS = 2_000_000
 
@@ -149,17 +151,20 @@ def _orders(start: IntArray, stop: IntArray, nbytes: IntArray) -> Iterator[list[
 def _climb(
     best: IntArray, peak: int, bound: int, conflicts: Conflicts, nbytes: IntArray, rounds: int
 ) -> tuple[IntArray, int, int]:
-    """Hill climbing over orders: blocks by address, those at the peak moved forward at random, and put down anew. An
-    order that is no worse is taken on. Returns the best addresses, their peak, and how many orders were tried."""
+    """Hill climbing over orders, from that of the best addresses: one block moves, and all are put down anew. An order
+    is taken on if the peak and the number of blocks that reach it are no worse, and now and then if they are. Returns
+    the best addresses, their peak, and how many orders were tried."""
     chance = random.Random(0)
-    current, level = best, peak
+    order: list[int] = np.lexsort((np.arange(len(nbytes)), best)).tolist()
+    at_peak = np.flatnonzero(best + nbytes == peak).tolist()
+    level = (peak, len(at_peak))
     for number in range(rounds):
-        order = np.lexsort((np.arange(len(nbytes)), current)).tolist()
-        _move_forward(order, np.flatnonzero(current + nbytes == level).tolist(), chance)
-        address = first_fit(order, conflicts, nbytes)
+        candidate = _moved(order, chance.choice(at_peak), conflicts, chance)
+        address = first_fit(candidate, conflicts, nbytes)
         height = int((address + nbytes).max())
-        if height <= level:
-            current, level = address, height
+        reached = np.flatnonzero(address + nbytes == height).tolist()
+        if (height, len(reached)) <= level or chance.random() < _TAKE_WORSE:
+            order, at_peak, level = candidate, reached, (height, len(reached))
         if height < peak:
             best, peak = address, height
             if peak == bound:
@@ -167,11 +172,13 @@ def _climb(
     return best, peak, rounds
 
 
-def _move_forward(order: list[int], at_peak: Sequence[int], chance: random.Random) -> None:
-    """Move blocks at the peak to earlier places; now and then swap two others, to leave a plateau."""
-    for block in at_peak:
-        place = order.index(block)
-        order.insert(chance.randrange(place + 1), order.pop(place))
-    if chance.random() < 0.5:
-        a, b = chance.randrange(len(order)), chance.randrange(len(order))
-        order[a], order[b] = order[b], order[a]
+def _moved(order: list[int], block: int, conflicts: Conflicts, chance: random.Random) -> list[int]:
+    """The order with a block at the peak moved forward; or with one that is live beside it, or any, moved anywhere."""
+    kind = chance.random()
+    beside = conflicts.of[block]
+    if kind >= 0.6:
+        block = chance.choice(beside) if beside and kind < 0.85 else chance.randrange(len(order))
+    place = order.index(block)
+    moved = order[:place] + order[place + 1 :]
+    moved.insert(chance.randrange(place + 1 if kind < 0.6 else len(order)), block)
+    return moved
