@@ -21,6 +21,7 @@ nitpick_ignore_regex = [
     # The stages' own parts.
     (r"py:(func|data)", r"(find_violations|search|RULES)"),
     (r"py:class", r"kernscope\.scheduler\.(problem\.Problem|dag\.Dag|check_rules\.CheckableSchedule)"),
+    (r"py:class", r"kernscope\.scheduler\.machine_parts\.Table"),
     (r"py:class", r"kernscope\.tracer\.handles\.Records"),
     # Modules of the sources, which docstrings mention for those who read on there.
     (r"py:mod", r"kernscope\..*"),
