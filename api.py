@@ -191,7 +191,8 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
     """A launch's outputs beside what its reference function computes from the same inputs; empty without a reference.
 
     The reference is called with the arguments that its signature names: HBM tensors as arrays, the others as the launch
-    sets them. Raises ``InputError`` where it names one that does not exist, or returns no mapping.
+    sets them. It returns its results by name, or, of a kernel that stores one tensor, that array alone. Raises
+    ``InputError`` where it names an argument that does not exist, or returns something else.
     """
     if launch.reference is None:
         return []
@@ -208,10 +209,13 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
                 f"the reference of {launch.kernel.name} takes {name!r}, which is no argument of the kernel",
                 help=f"it can take: {', '.join(bound.arguments)}",
             )
-    expected = launch.reference(**given)
+    expected: Any = launch.reference(**given)
+    if isinstance(expected, np.ndarray) and len(outputs) == 1:
+        expected = dict.fromkeys(outputs, expected)
     if not isinstance(expected, Mapping):
+        names = ", ".join(f'"{name}": array' for name in outputs)
         raise InputError(
             f"the reference of {launch.kernel.name} returned {type(expected).__name__}",
-            help='return the expected outputs by name: {"o": array}',
+            help=f"return the expected outputs by name: {{{names}}}",
         )
     return compare_with_reference(outputs, expected, launch.tolerance)

@@ -56,7 +56,7 @@ class Launch:
     arguments: Mapping[str, Any]
     ranks: int = 1
     machine: Any = "ahbm-pe"
-    reference: Callable[..., Mapping[str, Any]] | None = None
+    reference: Callable[..., Any] | None = None
     tolerance: float | None = None
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ def launch(
     *,
     ranks: int = 1,
     machine: Any = "ahbm-pe",
-    reference: Callable[..., Mapping[str, Any]] | None = None,
+    reference: Callable[..., Any] | None = None,
     tolerance: float | None = None,
     **arguments: Any,
 ) -> Callable[[Callable[..., Any]], Kernel]:
@@ -171,7 +171,8 @@ def launch(
     the default.
 
     ``reference`` is called with the arguments that its own signature names (HBM tensors as numpy arrays) and returns
-    the expected outputs by name. Raises ``ArgumentError`` where the arguments do not fit the kernel.
+    the expected outputs by name; of a kernel that stores one tensor, that array alone will do. Raises ``ArgumentError``
+    where the arguments do not fit the kernel.
     """
     if not isinstance(name, str) or not name:
         raise LaunchError(f"launch name {name!r}", help='a launch needs a name: @ks.launch("small", ...)')

@@ -76,6 +76,22 @@ def test_run_agrees_with_the_reference(kernscope, good):
     assert wrong.status == 1 and "o  DIFFERS" in wrong.out
 
 
+def test_a_reference_may_return_its_one_array(kernscope, write):
+    """Of a kernel that stores one tensor no name is needed; of one that stores two the help gives both names."""
+    kernel = """
+        tile = ks.hbm((4, 4), "f32")
+        @ks.launch("small", x=tile, o=tile, p=tile, reference=lambda x: x + 1)
+        @ks.kernel
+        def plus_one(x, o, p):
+            one = tl.load(x[:, :]) + 1
+            tl.store(o[:, :], one)
+    """
+    done = kernscope("run", write(kernel))
+    assert done.status == 0 and "agrees" in done.out
+    done = kernscope("run", write(kernel + "        tl.store(p[:, :], one)\n", "two.py"))
+    assert done.status == 2 and 'by name: {"o": array, "p": array}' in done.err
+
+
 def test_run_reads_and_writes_arrays(kernscope, good, tmp_path):
     """Inputs come from an .npz file, outputs go to one."""
     x = np.arange(256, dtype=np.float32).reshape(16, 16)
