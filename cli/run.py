@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zipfile import BadZipFile
 
 import click
 import numpy as np
@@ -107,14 +109,17 @@ def _range(array: Array) -> str:
 
 def _read(path: str) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise InputError(f"no file {path!r}", help="write one with np.savez(path, q=..., k=...)") from None
-    except (OSError, ValueError, EOFError, AttributeError, TypeError) as error:
+    except OSError as error:
         raise InputError(
-            f"{path!r} is no .npz file: {error}", help="write one with np.savez(path, q=..., k=...)"
+            f"cannot read {path!r}: {error.strerror or error}", help="write one with np.savez(path, q=..., k=...)"
         ) from None
+    except (ValueError, EOFError, AttributeError, TypeError, RuntimeError, BadZipFile, zlib.error):
+        # Without numpy's own text, which may advise to unpickle the file.
+        raise InputError(f"{path!r} is no .npz file", help="write one with np.savez(path, q=..., k=...)") from None
 
 
 def _write(path: str, outputs: Mapping[str, Array]) -> None:

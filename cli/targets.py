@@ -181,7 +181,8 @@ def _import_file(path: str) -> ModuleType:
     sys.path.insert(0, str(resolved.parent))  # as `python file.py` does, so that its neighbours can be imported
     try:
         specification.loader.exec_module(module)
-    except KernscopeError:
+    except KernscopeError as error:
+        error.at(_place_of(error))
         raise
     except (Exception, SystemExit) as error:
         raise _import_failure(path, error) from error
@@ -209,7 +210,8 @@ def _import_from_package(path: str, file: Path) -> ModuleType:
     sys.path.insert(0, str(folder))
     try:
         return importlib.import_module(".".join(parts))
-    except KernscopeError:
+    except KernscopeError as error:
+        error.at(_place_of(error))
         raise
     except (Exception, SystemExit) as error:
         raise _import_failure(path, error) from error
@@ -224,7 +226,8 @@ def _import_module(name: str) -> ModuleType:
         sys.path.insert(0, here)  # a console script does not see the current folder; `python -m` does
     try:
         return importlib.import_module(name)
-    except KernscopeError:
+    except KernscopeError as error:
+        error.at(_place_of(error))
         raise
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(error.name + ".")):

@@ -87,8 +87,7 @@ def of(name: str | DType | np.dtype[Any] | type) -> DType:
     if isinstance(name, str):
         found = _BY_NAME.get(name)
         if found is None:
-            known = [d.short for d in ALL]
-            raise DTypeError(f"unknown dtype {name!r}", help=did_you_mean(name, [*_BY_NAME], what=", ".join(known)))
+            raise DTypeError(f"unknown dtype {name!r}", help=did_you_mean(name, _BY_NAME, what="dtypes"))
         return found
     try:
         twin = None if name is None else np.dtype(name)  # numpy takes None for float64

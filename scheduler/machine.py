@@ -124,7 +124,7 @@ def load_machine(machine: Machine | str | os.PathLike[str] = DEFAULT_MACHINE) ->
 def _preset(name: str) -> Machine:
     if name not in machine_names():
         nearest = did_you_mean(name, machine_names(), what="presets")
-        raise MachineError(f"no machine {name!r}", help=f"{nearest} A file's name ends in .toml")
+        raise MachineError(f"no machine {name!r}", help=f"{nearest} (a file's name ends in .toml)")
     return parse_machine((_PRESETS / f"{name}.toml").read_bytes(), f"{name}.toml")
 
 

@@ -15,9 +15,10 @@ MISTAKES = [
     (("trace", "mine.py", "--arg", "amount=1", "--arg", "amount=2"), "given twice"),
     (("trace", "mine.py", "--arg", "amount=$("), "no Python literal"),
     (("trace", "mine.py", "--arg", "x=f33[2,2]"), "unknown dtype 'f33'"),
+    (("trace", "mine.py", "--arg", "x=q99[2,2]"), "dtypes: float32, f32, "),
     (("trace", "mine.py", "--arg", "x=f32[0,2]"), "has no elements"),
     (("trace", "mine.py", "--arg", "x=f32[8,8]"), "shape"),
-    (("trace", "mine.py", "--machine", "ahbm-pee"), "ahbm-pe"),
+    (("trace", "mine.py", "--machine", "ahbm-pee"), "did you mean 'ahbm-pe'? (a file's name ends in .toml)"),
     (("schedule", "mine.py", "--set", "gemm.row=1"), "did you mean 'gemm.rows'?"),
     (("schedule", "mine.py", "--set", "gemm.rows"), "write field=value"),
     (("schedule", "mine.py", "--set", "gemm.rows=-1"), "gemm.rows"),
@@ -101,6 +102,44 @@ def test_a_kernel_that_raises(kernscope, write, exception):
         assert done.status == 2, command
         assert f"kernel fails raised {exception.partition('(')[0]}" in done.err
         assert "in fails" in done.err and "in helper" in done.err and "recorder.py" not in done.err
+
+
+def test_a_kernel_that_recurses_for_ever(kernscope, write):
+    """The first and the last frames are shown, and how many lie between."""
+    path = write(
+        """
+        @ks.launch("small", x=ks.hbm((4, 4), "f32"))
+        @ks.kernel
+        def deep(x):
+            def again():
+                return again()
+            again()
+        """
+    )
+    done = kernscope("trace", path)
+    assert done.status == 2 and "in deep" in done.err and "frames left out" in done.err
+    assert len(done.err.splitlines()) < 50
+
+
+def test_a_mistake_in_a_launch_names_its_line(kernscope, write):
+    """What `ks.hbm` and `ks.launch` refuse while the file is imported is refused with the author's line."""
+    path = write(
+        """
+        @ks.launch("small", x=ks.hbm((0, 4), "f32"))
+        @ks.kernel
+        def kernel(x): pass
+        """
+    )
+    done = kernscope("trace", path)
+    assert done.status == 2 and "mine.py:5" in done.err and done.err.count("-->") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x93NUMPY"], ids=["empty", "cut", "npy"])
+def test_inputs_that_are_no_archive(kernscope, good, tmp_path, content):
+    """A damaged file is refused in one line, and nobody is told to unpickle it."""
+    (tmp_path / "bad.npz").write_bytes(content)
+    done = kernscope("run", good, "--inputs", "bad.npz")
+    assert done.status == 2 and "no .npz file" in done.err and "pickle" not in done.err
 
 
 def test_debug_shows_the_traceback(kernscope, good):
