@@ -367,10 +367,10 @@ class Recorder:
             f"{self.sites.name(where) or 'unnamed'}  {place.short if (place := self.sites.named_at(where)) else ''}"
             for where, sizes in ordered
         ]
+        live = ["  live allocations, largest first:", *lines] if lines else []
         error = ScratchOverflowError(
             f"scratch overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
-            f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)\n"
-            "  live allocations, largest first:\n" + "\n".join(lines),
+            + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles",
         )

@@ -133,6 +133,7 @@ def test_one_byte_more_fails_and_the_numbers_agree() -> None:
     message = caught.value.message.splitlines()[0]
     for number in ("u8[1048577]", "1,048,592 B", "0 B of 1,048,576 B", "16 B too many"):
         assert number in message
+    assert "live allocations" not in caught.value.message, "there are none to list"
     with pytest.raises(ks.ScratchOverflowError, match="16 B too many"):
         trace(lambda x: (buffer(1), buffer(MIB)))
 
