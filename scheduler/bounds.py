@@ -7,7 +7,7 @@ the issue costs up to it: the release that heads start from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +16,12 @@ import attrs
 import numpy as np
 
 from ..ir.tables import IntArray
-from .heads import heads_and_tails
+from .dag import Dag
+from .heads import HeadsAndTails, heads_and_tails
 from .loops import number_loop
 from .problem import Problem
 
-__all__ = ["LOADED_PATH", "LONGEST_PATH", "Bounds", "lower_bounds", "preemptive_one_machine"]
+__all__ = ["LOADED_PATH", "LONGEST_PATH", "Bounds", "best_bound_ps", "lower_bounds", "preemptive_one_machine"]
 
 LONGEST_PATH = "longest path"
 #: The longest path on which a node also waits for what its engines have to do before.
@@ -51,25 +52,38 @@ class Bounds:
 
 def lower_bounds(problem: Problem) -> Bounds:
     """All bounds of a problem, the paths first, then the engines in their order. The edges must close no cycle."""
-    dag = problem.dag
-    known = heads_and_tails(dag)
-    head, tails = known.head_ps, known.tail_ps
-    each = {LONGEST_PATH: known.longest_path_ps, LOADED_PATH: int((head + dag.duration_ps + tails).max(initial=0))}
+    known = heads_and_tails(problem.dag)
+    each = {LONGEST_PATH: known.longest_path_ps, LOADED_PATH: _loaded_path_ps(problem.dag, known)}
     several = len({engine.rank for engine in problem.engines}) > 1
-    by_engine = np.argsort(dag.engine, kind="stable")
-    borders = np.searchsorted(dag.engine[by_engine], np.arange(len(problem.engines) + 1))
-    for number, engine in enumerate(problem.engines):
-        nodes = by_engine[borders[number] : borders[number + 1]]
-        if not len(nodes):
-            continue
-        load = dag.duration_ps[nodes]
-        tail = tails[nodes]
-        if engine.channels == 1:
-            bound = preemptive_one_machine(head[nodes], load, tail)
-        else:
-            bound = int(head[nodes].min()) + -(-int(load.sum()) // engine.channels) + int(tail.min())
+    for number, bound in _engine_bounds(problem.dag, known):
+        engine = problem.engines[number]
         each[f"rank {engine.rank} {engine.name}" if several else engine.name] = bound
     return Bounds(MappingProxyType(each))
+
+
+def best_bound_ps(dag: Dag) -> int:
+    """The largest of the same bounds, of a problem without names. The edges must close no cycle."""
+    known = heads_and_tails(dag)
+    return max(_loaded_path_ps(dag, known), *(bound for _, bound in _engine_bounds(dag, known)), 0)
+
+
+def _loaded_path_ps(dag: Dag, known: HeadsAndTails) -> int:
+    return int((known.head_ps + dag.duration_ps + known.tail_ps).max(initial=0))
+
+
+def _engine_bounds(dag: Dag, known: HeadsAndTails) -> Iterator[tuple[int, int]]:
+    """Each engine that has something to do, and its bound."""
+    by_engine = np.argsort(dag.engine, kind="stable")
+    borders = np.searchsorted(dag.engine[by_engine], np.arange(len(dag.channels) + 1))
+    for engine, channels in enumerate(dag.channels.tolist()):
+        nodes = by_engine[borders[engine] : borders[engine + 1]]
+        if not len(nodes):
+            continue
+        head, load, tail = known.head_ps[nodes], dag.duration_ps[nodes], known.tail_ps[nodes]
+        if channels == 1:
+            yield engine, preemptive_one_machine(head, load, tail)
+        else:
+            yield engine, int(head.min()) + -(-int(load.sum()) // channels) + int(tail.min())
 
 
 def preemptive_one_machine(head: IntArray, load: IntArray, tail: IntArray) -> int:

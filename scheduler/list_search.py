@@ -1,9 +1,9 @@
-"""The search behind the ``list`` policy: several priority rules, then forward-backward improvement; and its entry on
-plain arrays, :func:`schedule_dag`."""
+"""The search behind the ``list`` policy: several priority rules, forward-backward improvement, then local search on the
+critical chain; and its entry on plain arrays, :func:`schedule_dag`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,21 +12,26 @@ import numpy as np
 
 from ..ir.errors import DeadlockError, InfeasibleError, PolicyError, did_you_mean
 from ..ir.tables import IntArray
-from .dag import Dag, find_cycle, longest_from_start, longest_to_end
+from .bounds import best_bound_ps
+from .critical_search import search_critical_chain
+from .dag import Dag, find_cycle, longest_to_end
 from .list_scheduling import left_shifted, list_schedule
+from .priorities import PRIORITIES, by_largest
+from .scratch_limit import in_program_order, program_order_need, within_scratch
 
-__all__ = ["EFFORTS", "PRIORITIES", "Effort", "check_effort", "makespan_ps", "schedule_dag", "search"]
+__all__ = ["EFFORTS", "Effort", "check_effort", "makespan_ps", "schedule_dag", "search"]
 
 
 @attrs.frozen
 class Effort:
     """What a search may do: how many priority rules it tries, how many rounds of forward-backward improvement (two
-    passes each), and how many restarts from a perturbed priority (three passes each). It is content within ``gap`` of
-    the bound."""
+    passes each), how many restarts from a perturbed priority (three passes each), and how many nodes and edges the
+    local search may visit. It is content within ``gap`` of the bound."""
 
     rules: int
     rounds: int
     restarts: int
+    visits: int
     gap: float
 
     def contented_ps(self, bound_ps: int) -> int:
@@ -34,9 +39,15 @@ class Effort:
         return bound_ps + int(bound_ps * self.gap)
 
 
-#: ``fast``: one rule. ``normal``: all rules and up to four rounds. ``high``: also 48 restarts, and no contentment.
+#: ``fast``: one rule. ``normal``: all rules, up to four rounds, and a local search of some tenth of a second in plain
+#: Python. ``high``: also restarts, a local search of a second compiled (a good ten seconds in plain Python), and no
+#: contentment.
 EFFORTS: Mapping[str, Effort] = MappingProxyType(
-    {"fast": Effort(1, 0, 0, 0.01), "normal": Effort(8, 4, 0, 0.001), "high": Effort(8, 16, 48, 0.0)}
+    {
+        "fast": Effort(1, 0, 0, 0, 0.01),
+        "normal": Effort(8, 4, 0, 150_000, 0.001),
+        "high": Effort(8, 16, 16, 30_000_000, 0.0),
+    }
 )
 
 
@@ -47,65 +58,25 @@ def check_effort(effort: str) -> Effort:
     return EFFORTS[effort]
 
 
-# --- priority rules: larger goes first, ties by id --------------------------------------------------------------------
-
-
-def _longest_path(dag: Dag) -> IntArray:
-    return longest_to_end(dag)
-
-
-def _program_order(dag: Dag) -> IntArray:
-    return -np.arange(len(dag))
-
-
-def _bottleneck_path(dag: Dag) -> IntArray:
-    """The longest path where work on a busy engine counts more: scaled by the engine's share of the largest load."""
-    load = _loads(dag)
-    if not len(load) or not load.max():
-        return longest_to_end(dag)
-    share = np.where(dag.engine >= 0, load[dag.engine], 0) / load.max()
-    return longest_to_end(dag, np.rint(dag.duration_ps * share).astype(np.int64))
-
-
-def _critical_first(dag: Dag) -> IntArray:
-    """The longest path through the node, from start to end; among equals, what is nearer to the start."""
-    head = longest_from_start(dag)
-    through = head + longest_to_end(dag)
-    place = np.empty(len(dag), dtype=np.int64)
-    place[np.lexsort((np.arange(len(dag)), head, -through))] = np.arange(len(dag))
-    return -place
-
-
-def _loads(dag: Dag) -> IntArray:
-    """The load of each engine, per lane."""
-    used = dag.engine >= 0
-    weights = dag.duration_ps[used].astype(np.float64)
-    return np.bincount(dag.engine[used], weights=weights, minlength=len(dag.channels)) / dag.channels
-
-
-#: By name: a node's priority from the problem. The first is the one that stands for list scheduling as such.
-PRIORITIES: Mapping[str, Callable[[Dag], IntArray]] = MappingProxyType(
-    {
-        "longest_path": _longest_path,
-        "bottleneck_path": _bottleneck_path,
-        "program_order": _program_order,
-        "critical_first": _critical_first,
-    }
-)
-
-
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
 def search(
-    dag: Dag, effort: Effort, *, incumbent: IntArray | None = None, priority: IntArray | None = None, bound_ps: int = 0
+    dag: Dag,
+    effort: Effort,
+    *,
+    incumbent: IntArray | None = None,
+    priority: IntArray | None = None,
+    bound_ps: int = 0,
+    seed: int = 0,
 ) -> IntArray:
     """The best start times found, int64 ``(n,)``: never worse than ``incumbent`` (start times that satisfy the
     problem).
 
     Tries the order of ``incumbent``, then ``priority`` (larger first) or the rules, then forward-backward improvement
     (Li and Willis 1992; Valls, Ballestin and Quintanilla 2005): a schedule of the reversed problem in the order of the
-    ends, then a forward one in the order of those starts, as long as that gains. Stops at ``bound_ps``. Deterministic.
+    ends, then a forward one in the order of those starts, as long as that gains; then local search on the critical
+    chain (:mod:`.critical_search`). Stops at ``bound_ps``. Deterministic for a ``seed``.
     """
     if not len(dag):
         return np.zeros(0, dtype=np.int64)
@@ -120,13 +91,13 @@ def search(
         if best_ps <= enough_ps:
             return best
     assert best is not None
-    for start in _improved(dag, effort, best):
+    for start in _improved(dag, effort, best, seed):
         reached = makespan_ps(dag, start)
         if reached < best_ps:
             best, best_ps = start, reached
         if best_ps <= enough_ps:
-            break
-    return best
+            return best
+    return search_critical_chain(dag, best, visits=effort.visits, enough_ps=enough_ps, seed=seed)
 
 
 def makespan_ps(dag: Dag, start: IntArray) -> int:
@@ -136,15 +107,15 @@ def makespan_ps(dag: Dag, start: IntArray) -> int:
 
 def _candidates(dag: Dag, effort: Effort, incumbent: IntArray | None, priority: IntArray | None) -> Iterator[IntArray]:
     if priority is not None:
-        yield list_schedule(dag, _by_largest(priority))
+        yield list_schedule(dag, by_largest(priority))
         return
     for rule in list(PRIORITIES.values())[: effort.rules]:
-        yield list_schedule(dag, _by_largest(rule(dag)))
+        yield list_schedule(dag, by_largest(rule(dag)))
     if incumbent is not None:
-        yield list_schedule(dag, _by_largest(-incumbent))
+        yield list_schedule(dag, by_largest(-incumbent))
 
 
-def _improved(dag: Dag, effort: Effort, best: IntArray) -> Iterator[IntArray]:
+def _improved(dag: Dag, effort: Effort, best: IntArray, seed: int) -> Iterator[IntArray]:
     backwards = dag.reversed() if effort.rounds or effort.restarts else dag
     current, current_ps = best, makespan_ps(dag, best)
     for _ in range(effort.rounds):
@@ -154,24 +125,17 @@ def _improved(dag: Dag, effort: Effort, best: IntArray) -> Iterator[IntArray]:
         if reached >= current_ps:
             break
         current, current_ps = following, reached
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     length = longest_to_end(dag) if effort.restarts else current
     for _ in range(effort.restarts):
         noise = random.uniform(0.8, 1.2, size=len(dag))
-        yield (start := list_schedule(dag, _by_largest(np.rint(length * noise).astype(np.int64))))
+        yield (start := list_schedule(dag, by_largest(np.rint(length * noise).astype(np.int64))))
         yield _forward_backward(dag, backwards, start)
 
 
 def _forward_backward(dag: Dag, backwards: Dag, start: IntArray) -> IntArray:
-    last_first = list_schedule(backwards, _by_largest(start + dag.duration_ps))
-    return list_schedule(dag, _by_largest(last_first + dag.duration_ps))
-
-
-def _by_largest(priority: IntArray) -> IntArray:
-    """Each node's place when sorted by priority, the largest first, ties by id."""
-    place = np.empty(len(priority), dtype=np.int64)
-    place[np.argsort(-priority, kind="stable")] = np.arange(len(priority))
-    return place
+    last_first = list_schedule(backwards, by_largest(start + dag.duration_ps))
+    return list_schedule(dag, by_largest(last_first + dag.duration_ps))
 
 
 # --- plain arrays -----------------------------------------------------------------------------------------------------
@@ -186,17 +150,23 @@ def schedule_dag(
     release_ps: Any = None,
     priority: Any = "longest_path",
     effort: str = "normal",
+    scratch: tuple[Any, int] | None = None,
+    seed: int = 0,
 ) -> IntArray:
     """Schedule any task graph on engines: start times, int64 ``(n,)`` in picoseconds (or whatever unit went in).
 
     ``durations_ps`` ``(n,)``: not negative. ``engine`` ``(n,)``: which engine works on each node, -1 for none.
     ``channels`` ``(E,)``: how many nodes an engine works on at once. ``edges`` ``(m, 2)``: from, to. ``release_ps``
     ``(n,)``: no node starts before. ``priority``: a rule of ``PRIORITIES`` to begin with, or an array ``(n,)``, larger
-    first, that is used instead of the rules. ``effort``: ``"fast"``, ``"normal"``, ``"high"``.
+    first, that is used instead of the rules. ``effort``: ``"fast"``, ``"normal"``, ``"high"``. ``scratch``: the bytes
+    of each node's result ``(n,)``, and how many there are for all; a result holds its bytes from its node's start until
+    the last of its readers (the targets of its edges) has ended, its node itself where there are none. ``seed``: of all
+    that is tried at random; the same arrays and seed give the same times.
 
-    Event-driven list scheduling, several rules, forward-backward improvement (see :func:`search`). Raises
-    ``InfeasibleError`` for arrays that do not fit together, ``DeadlockError`` where the edges close a cycle,
-    ``PolicyError`` for an unknown rule or effort.
+    Event-driven list scheduling, several rules, forward-backward improvement, local search (see :func:`search`); under
+    ``scratch`` several rules, perturbed ones at ``"high"``, and program order where all others come to a dead end.
+    Raises ``InfeasibleError`` for arrays that do not fit together and where no order was found that the scratch is
+    enough for, ``DeadlockError`` where the edges close a cycle, ``PolicyError`` for an unknown rule or effort.
     """
     wanted = check_effort(effort)
     dag = _make_dag(durations_ps, engine, channels, edges, release_ps)
@@ -205,13 +175,54 @@ def schedule_dag(
         nodes = [int(dag.target[arc]) for arc in arcs]
         shown = " after ".join(map(str, [*nodes, nodes[0]]))
         raise DeadlockError(f"the edges close a cycle: {shown}", help="a task graph has no cycles", nodes=nodes)
-    if not isinstance(priority, str):
-        given = _column(priority, len(dag), "priority")
-        return search(dag, wanted, priority=given)
-    if priority not in PRIORITIES:
+    if isinstance(priority, str) and priority not in PRIORITIES:
         raise PolicyError(f"no priority rule {priority!r}", help=did_you_mean(priority, PRIORITIES, what="rules"))
-    first = list_schedule(dag, _by_largest(PRIORITIES[priority](dag))) if len(dag) else None
-    return search(dag, wanted, incumbent=first)
+    given = None if isinstance(priority, str) else _column(priority, len(dag), "priority")
+    if scratch is not None:
+        nbytes = _column(scratch[0], len(dag), "scratch")
+        _check_range(nbytes, 0, None, "scratch")
+        first = PRIORITIES[priority](dag) if given is None else given
+        return _search_within(dag, wanted, first, given is None, nbytes, int(scratch[1]), seed)
+    bound_ps = best_bound_ps(dag) if wanted.visits else 0
+    if given is not None:
+        return search(dag, wanted, priority=given, bound_ps=bound_ps, seed=seed)
+    started = list_schedule(dag, by_largest(PRIORITIES[priority](dag))) if len(dag) else None
+    return search(dag, wanted, incumbent=started, bound_ps=bound_ps, seed=seed)
+
+
+def _search_within(
+    dag: Dag, effort: Effort, first: IntArray, others: bool, nbytes: IntArray, limit: int, seed: int
+) -> IntArray:
+    """The best schedule found within ``limit`` bytes: by the ``first`` priority, and ``others`` as effort allows."""
+    best: IntArray | None = None
+    for priority in _tried_within(dag, effort, first, others, seed):
+        start = within_scratch(dag, by_largest(priority), nbytes, limit)
+        if start is not None and (best is None or makespan_ps(dag, start) < makespan_ps(dag, best)):
+            best = start
+    if best is None:
+        best = in_program_order(dag, nbytes, limit)
+    if best is not None:
+        return best
+    need = program_order_need(dag, nbytes)
+    raise InfeasibleError(
+        f"no order was found that {limit:,} B of scratch are enough for: in program order, one node after another, "
+        f"node {need.node} needs {need.nbytes:,} B",
+        help=f"give {need.nbytes:,} B of scratch, make the results smaller, or put their readers closer to them",
+    )
+
+
+def _tried_within(dag: Dag, effort: Effort, first: IntArray, others: bool, seed: int) -> Iterator[IntArray]:
+    yield first
+    rules = list(PRIORITIES.values())[: effort.rules] if others and effort.rules > 1 else []
+    for rule in rules:
+        yield rule(dag)
+    random = np.random.default_rng(seed)
+    for _ in range(effort.restarts):
+        yield np.rint(first * random.uniform(0.8, 1.2, size=len(dag))).astype(np.int64)
+
+
+#: The longest schedule; a sum of two times fits int64 as well.
+_LONGEST = (1 << 62) - 1
 
 
 def _make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: Any) -> Dag:
@@ -229,6 +240,12 @@ def _make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: A
     _check_range(on, -1, len(lanes), "engine")
     _check_range(pairs, 0, n, "edges")
     _check_range(ready, 0, None, "release_ps")
+    longest = int(ready.max(initial=0)) + sum(duration.tolist())
+    if longest > _LONGEST:
+        raise InfeasibleError(
+            f"durations and releases add up to {longest}, which no time can hold",
+            help=f"use a coarser unit: up to {_LONGEST} in all",
+        )
     pairs = np.unique(pairs.astype(np.int64)[:, ::-1], axis=0) if len(pairs) else pairs.astype(np.int64)
     return Dag(duration, on, lanes, source=pairs[:, 1].copy(), target=pairs[:, 0].copy(), release_ps=ready)
 

@@ -1,5 +1,6 @@
 """``schedule_dag``: the entry on plain arrays."""
 
+import re
 from itertools import permutations
 from typing import Any
 
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernscope import DeadlockError, InfeasibleError, PolicyError, schedule_dag
-from kernscope.scheduler.list_search import EFFORTS, PRIORITIES
+from kernscope.scheduler.list_search import EFFORTS
+from kernscope.scheduler.priorities import PRIORITIES
 
 quick = settings(max_examples=100, deadline=None)
 
@@ -81,21 +83,108 @@ def test_the_longest_path_goes_first() -> None:
 
 
 def test_more_effort_gains_on_job_shops() -> None:
-    """On random job shops of ten jobs and five engines, ``normal`` is mostly better than ``fast`` and never worse, and
-    so is ``high`` than ``normal``."""
+    """On random job shops of ten jobs and six engines, ``normal`` is better than ``fast``, and ``high`` never worse
+    than ``normal`` and sometimes better."""
     random = np.random.default_rng(1)
     gains = np.zeros(2, dtype=np.int64)
-    for _ in range(10):
-        durations = random.integers(1, 100, 50)
-        engine = np.concatenate([random.permutation(5) for _ in range(10)])
-        edges = [(5 * job + step, 5 * job + step + 1) for job in range(10) for step in range(4)]
+    for _ in range(3):
+        durations = random.integers(1, 100, 60)
+        engine = np.concatenate([random.permutation(6) for _ in range(10)])
+        edges = [(6 * job + step, 6 * job + step + 1) for job in range(10) for step in range(5)]
         ends = [
-            int((schedule_dag(durations, engine, [1] * 5, edges, effort=effort) + durations).max())
+            int((schedule_dag(durations, engine, [1] * 6, edges, effort=effort) + durations).max())
             for effort in EFFORTS
         ]
         assert ends == sorted(ends, reverse=True)
         gains += [ends[1] < ends[0], ends[2] < ends[1]]
-    assert gains.min() >= 7
+    assert gains[0] == 3 and gains[1] >= 1
+
+
+# --- under a limit of scratch -----------------------------------------------------------------------------------------
+
+
+def _peak_bytes(case: dict[str, Any], start: np.ndarray[Any, Any], nbytes: list[int]) -> int:
+    """The most bytes that are held at any start."""
+    end = start + np.array(case["durations_ps"], dtype=np.int64)
+    until = end.copy()
+    for source, target in case["edges"]:
+        until[source] = max(until[source], end[target])
+    # What takes no time holds its bytes for an instant of its own; at one instant ends come before starts.
+    return max((sum(b for i, b in enumerate(nbytes) if start[i] <= at < until[i]) for at in start.tolist()), default=0)
+
+
+def _one_after_another(case: dict[str, Any], order: tuple[int, ...], nbytes: list[int]) -> int:
+    """The most bytes that nodes hold in an order, one after another."""
+    place = {node: number for number, node in enumerate(order)}
+    last = {n: max([place[n], *(place[t] for s, t in case["edges"] if s == n)]) for n in order}
+    return max(sum(nbytes[n] for n in order if place[n] <= now <= last[n]) for now in range(len(order)))
+
+
+@given(
+    case=task_graphs(max_nodes=7),
+    data=st.data(),
+    limit=st.integers(0, 24),
+    effort=st.sampled_from(["fast", "normal"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_scratch_is_a_hard_limit(case: dict[str, Any], data: st.DataObject, limit: int, effort: str) -> None:
+    """A schedule within scratch keeps every rule and never holds more; the error comes only where the nodes in program
+    order, one after another, hold more, and says how much that is; with so much, there is a schedule."""
+    n = len(case["durations_ps"])
+    nbytes = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    try:
+        start = schedule_dag(**case, scratch=(nbytes, limit), effort=effort)
+    except InfeasibleError as error:
+        found = re.search(r"node \d+ needs (\d+) B", str(error))
+        assert found is not None and int(found[1]) > limit
+        if all(a < b for a, b in case["edges"]):
+            assert int(found[1]) == _one_after_another(case, tuple(range(n)), nbytes)
+        check_feasible(schedule_dag(**case, scratch=(nbytes, int(found[1])), effort=effort), case)
+        return
+    check_feasible(start, case)
+    assert _peak_bytes(case, start, nbytes) <= limit
+
+
+@given(case=task_graphs(max_nodes=6), data=st.data(), limit=st.integers(0, 20))
+@settings(max_examples=60, deadline=None)
+def test_an_order_is_found_only_where_there_is_one(case: dict[str, Any], data: st.DataObject, limit: int) -> None:
+    """Where no order of the nodes, one after another, fits the scratch, there is no schedule at all: the error it is.
+    Where program order fits, there is never an error."""
+    n = len(case["durations_ps"])
+    case["durations_ps"] = [1 + d for d in case["durations_ps"]]
+    nbytes = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    orders = [
+        order
+        for order in permutations(range(n))
+        if all(order.index(source) < order.index(target) for source, target in case["edges"])
+    ]
+    needs = {order: _one_after_another(case, order, nbytes) for order in orders if order}
+    try:
+        schedule_dag(**case, scratch=(nbytes, limit))
+        assert not needs or min(needs.values()) <= limit
+    except InfeasibleError:
+        assert needs.get(tuple(range(n)), limit + 1) > limit
+
+
+def test_a_dead_end_falls_back_to_program_order() -> None:
+    """Two long chains of priority fill the scratch with results whose readers do not fit; program order runs one chain
+    after the other."""
+    case: dict[str, Any] = {
+        "durations_ps": [1, 9, 1, 9],
+        "engine": [0, 1, 0, 1],
+        "channels": [1, 1],
+        "edges": [(0, 1), (2, 3)],
+    }
+    start = schedule_dag(**case, scratch=([6, 4, 6, 4], 12), effort="fast")
+    assert start.tolist() == [0, 1, 10, 11]
+    assert schedule_dag(**case, scratch=([6, 4, 6, 4], 16), effort="fast").tolist() == [0, 1, 1, 10]
+
+
+def test_too_little_scratch_says_what_was_needed() -> None:
+    """The error names the node, the bytes it needs in program order, and what would relax it."""
+    with pytest.raises(InfeasibleError, match=r"that 9 B of scratch are enough for: .* node 1 needs 10 B") as caught:
+        schedule_dag([1, 9], [0, 1], [1, 1], [(0, 1)], scratch=([6, 4], 9))
+    assert "give 10 B of scratch" in str(caught.value)
 
 
 def test_a_cycle_is_named() -> None:
