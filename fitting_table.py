@@ -42,7 +42,7 @@ def fit_text(fit: Fit) -> str:
 
 def fit_html(fit: Fit) -> str:
     """The same as an HTML table."""
-    caption = " ".join([_caption(fit), *_conclusion(fit)])
+    caption = "; ".join([_caption(fit), *_conclusion(fit)])
     return html_table(caption, _head(fit), _rows(fit))
 
 
@@ -50,7 +50,7 @@ def _caption(fit: Fit) -> str:
     wanted = "the largest" if fit.goal == "memory" else "the fastest"
     where = f"{quote(fit.title)} on {fit.machine}"
     count = f"{len(fit.rows):,} value{'' if len(fit.rows) == 1 else 's'} tried"
-    return f"{where}: {wanted} {fit.parameter} that fits in {fit.budget_bytes:,} B of scratch, {count}"
+    return f"{where}: {wanted} value of {fit.parameter} that fits in {fit.budget_bytes:,} B of scratch, {count}"
 
 
 def _head(fit: Fit) -> tuple[str, ...]:
