@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.tables import AccessKind, Mode, Reason, StorageKind
+from .causes import CauseColumns, WaitedFor
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -21,13 +23,85 @@ VERSION = 1
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """The document of a schedule as one line of JSON, the same bytes every time."""
-    return json.dumps(schedule_document(schedule), ensure_ascii=True, separators=(",", ":"))
+    """The document of a schedule as one line of JSON, the same bytes every time.
+
+    The long tables are put together from the texts of their parts, which are few: for the whole document as objects,
+    most of the time would go into making the objects.
+    """
+    head = _text(_head(schedule)).removesuffix("}")
+    nodes, edges = ",".join(_node_texts(schedule)), ",".join(_edge_texts(schedule.graph))
+    return f'{head},"nodes":[{nodes}],"edges":[{edges}]}}'
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def _node_texts(schedule: Schedule) -> Iterator[str]:
+    graph, n = schedule.graph, schedule.graph.nodes
+    columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
+    times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
+    waited = (schedule.waited_for.cause, schedule.waited_for.node)
+    reach = (graph.access_start[:-1], graph.access_start[1:])
+    rows = zip(*(column.tolist() for column in (*columns, *times, *waited, *reach)), strict=True)
+    ops = {code: _text(OPERATIONS.by_code(code).name) for code in np.unique(n.op).tolist()}
+    places = {stack: _text(_location(graph, stack)) for stack in np.unique(n.stack).tolist()}
+    causes = {cause: _cause_texts(cause) for cause in np.unique(waited[0]).tolist()}
+    accesses = list(_access_texts(graph))
+    for number, row in enumerate(rows):
+        op, rank, command, channel, stack, engine, lane, issue, start, end, cause, behind, first, stop = row
+        before, after = causes[cause]
+        wait = f"{before}{_null_or(behind)}{after}" if before else "null"
+        yield (
+            f'{{"id":{number},"op":{ops[op]},"rank":{rank},"command":{command},"channel":{_null_or(channel)},'
+            f'"engine":{_null_or(engine)},"lane":{_null_or(lane)},"issue_ps":{issue},"start_ps":{start},'
+            f'"end_ps":{end},"waited_for":{wait},"loc":{places[stack]},"accesses":[{",".join(accesses[first:stop])}]}}'
+        )
+
+
+def _null_or(number: int) -> int | str:
+    return number if number >= 0 else "null"
+
+
+def _cause_texts(cause: int) -> tuple[str, str]:
+    """What stands before and after the node in the text of a wait; empty where there was none."""
+    sample = _wait_row(CauseColumns(np.array([cause]), np.array([0]))[0])
+    if sample is None:
+        return "", ""
+    before, _, after = _text(sample).partition('"node":0')
+    return f'{before}"node":', after
+
+
+def _access_texts(graph: Graph) -> Iterator[str]:
+    a = graph.accesses
+    rows = zip(*(column.tolist() for column in (a.storage, a.mode, a.kind, a.offset, a.layout)), strict=True)
+    middles = {
+        (int(mode), int(kind)): f',"mode":"{mode.name.lower()}","kind":"{kind.name.lower()}","offset":'
+        for mode in Mode
+        for kind in AccessKind
+    }
+    ends = [
+        f',"shape":{_text(list(layout.shape))},"strides":{_text(list(layout.strides))},"dtype":"{layout.dtype.short}"}}'
+        for layout in graph.layouts
+    ]
+    for storage, mode, kind, offset, layout in rows:
+        yield f'{{"storage":{storage}{middles[mode, kind]}{offset}{ends[layout]}'
+
+
+def _edge_texts(graph: Graph) -> Iterator[str]:
+    e = graph.edges
+    labels = {int(reason): f',"{reason.label}"]' for reason in Reason}
+    for source, target, reason in zip(e.source.tolist(), e.target.tolist(), e.reason.tolist(), strict=True):
+        yield f"[{source},{target}{labels[reason]}"
 
 
 def schedule_document(schedule: Schedule) -> dict[str, Any]:
     """Times in picoseconds, sizes in bytes, offsets and strides in elements; ``storage``, ``engine`` and ``channel``
     are indices into the lists of those names, null where there is none."""
+    return {**_head(schedule), "nodes": _nodes(schedule), "edges": _edges(schedule.graph)}
+
+
+def _head(schedule: Schedule) -> dict[str, Any]:
     graph = schedule.graph
     return {
         "version": VERSION,
@@ -43,8 +117,6 @@ def schedule_document(schedule: Schedule) -> dict[str, Any]:
         "engines": [{"rank": e.rank, "name": e.name, "channels": e.channels} for e in schedule.engines],
         "storages": _storages(graph),
         "channels": _channels(graph),
-        "nodes": _nodes(schedule),
-        "edges": _edges(graph),
     }
 
 
@@ -98,7 +170,7 @@ def _nodes(schedule: Schedule) -> list[dict[str, Any]]:
             "issue_ps": issue,
             "start_ps": start,
             "end_ps": end,
-            "waited_for": _waited(waited, number),
+            "waited_for": _wait_row(waited[number]),
             "loc": places[stack],
             "accesses": accesses[starts[number] : starts[number + 1]],
         }
@@ -106,8 +178,7 @@ def _nodes(schedule: Schedule) -> list[dict[str, Any]]:
     ]
 
 
-def _waited(waited: Any, number: int) -> dict[str, Any] | None:
-    found = waited[number]
+def _wait_row(found: WaitedFor | None) -> dict[str, Any] | None:
     if found is None:
         return None
     row = {"cause": str(found.cause), "node": found.node}
