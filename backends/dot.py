@@ -131,7 +131,8 @@ def caption(folded: Folded) -> list[str]:
     ranks = f", {graph.ranks} ranks" if graph.ranks > 1 else ""
     lines = [f"{_short(graph.kernel)}: {len(graph):,} nodes, {len(graph.edges):,} edges{ranks}"]
     boxes = f"{len(folded.boxes):,} box{'' if len(folded.boxes) == 1 else 'es'}"
-    over = ", over all ranks" if graph.ranks > 1 else ""
+    several = any(len(frame.ranks) > 1 for frame in folded.frames)
+    over = ", over all ranks" if several else ""
     said = {
         Grade.NODES: "one box a node",
         Grade.ITERATIONS: f"{boxes}: what repeats is drawn once",
@@ -226,6 +227,8 @@ def frame_title(folded: Folded, frame: Frame, *, short: bool = True) -> str:
 
 def _ranks_text(ranks: tuple[int, ...]) -> str:
     """``rank 3``, ``ranks 0 to 7``, ``ranks 0, 2, 5``, or their number where they are many and scattered."""
+    if not ranks:
+        return "no rank"
     first, last = ranks[0], ranks[-1]
     if len(ranks) == 1:
         return f"rank {first}"

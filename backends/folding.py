@@ -68,8 +68,8 @@ class Grade(enum.StrEnum):
 @attrs.frozen
 class Frame:
     """A scope, or several drawn as one. ``scope`` is the row of the first of them, ``parent`` the index of the frame
-    around it (-1: a kernel's own scope), ``scopes`` how many there are in the whole graph, ``ranks`` the ranks they are
-    on, in ascending order."""
+    around it (-1: a kernel's own scope), ``scopes`` how many it stands for, ``ranks`` the ranks they are on, in
+    ascending order; where only some nodes are kept, of the scopes around those."""
 
     scope: int
     parent: int
@@ -166,7 +166,7 @@ def fold(graph: Graph, grade: Grade, keep: IntArray | None = None) -> Folded:
     return Folded(
         graph=graph,
         grade=grade,
-        frames=_frames(graph, shown, frame_of_scope),
+        frames=_frames(graph, shown, frame_of_scope, _scopes_around(graph, drawn, keep)),
         boxes=boxes,
         edges=_edges(graph, box_of, len(boxes), loops=grade.single and grade is not Grade.NODES),
         box_of=box_of,
@@ -247,10 +247,23 @@ def _boxes(graph: Graph, drawn: IntArray, key: IntArray, frame_of: IntArray) -> 
     return boxes, box_of
 
 
-def _frames(graph: Graph, shown: IntArray, frame_of_scope: IntArray) -> tuple[Frame, ...]:
+def _scopes_around(graph: Graph, drawn: IntArray, keep: IntArray | None) -> IntArray:
+    """The scopes to count: all of them, or, where only some nodes are kept, those around a drawn node."""
+    if keep is None:
+        return np.arange(len(graph.scopes))
+    around: IntArray = np.zeros(len(graph.scopes) + 1, dtype=np.bool_)
+    level = np.unique(graph.nodes.scope[drawn])
+    while len(level := level[(level >= 0) & ~around[level]]):
+        around[level] = True
+        level = np.unique(graph.scopes.parent[level])
+    return np.flatnonzero(around)
+
+
+def _frames(graph: Graph, shown: IntArray, frame_of_scope: IntArray, counted: IntArray) -> tuple[Frame, ...]:
     scopes = graph.scopes
-    numbers = np.bincount(frame_of_scope, minlength=len(shown)).tolist()
-    frame_of, rank_of = np.divmod(np.unique(frame_of_scope * graph.ranks + scopes.rank), max(graph.ranks, 1))
+    numbers = np.bincount(frame_of_scope[counted], minlength=len(shown)).tolist()
+    pairs = np.unique(frame_of_scope[counted] * graph.ranks + scopes.rank[counted])
+    frame_of, rank_of = np.divmod(pairs, max(graph.ranks, 1))
     ranks: list[list[int]] = [[] for _ in shown]
     for index, rank in zip(frame_of.tolist(), rank_of.tolist(), strict=True):
         ranks[index].append(rank)

@@ -7,7 +7,6 @@ their difference, exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from html import escape
 from operator import itemgetter
 
 import attrs
@@ -18,6 +17,7 @@ from ..linter.source import source_lines
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .report_data import ReportData
+from .report_markup import shown, table
 
 __all__ = ["Blame", "blame_makespan", "blame_peak", "compared_schedules", "comparison", "comparison_lines"]
 
@@ -122,13 +122,13 @@ def _blamed(blames: Iterable[Blame], say: Callable[[int], str]) -> Iterator[str]
 
 def comparison(data: ReportData, against: ReportData) -> str:
     """The section as HTML: both sides in numbers, then the lines to blame for the makespan and for the peak."""
-    parts = [f"<p>Against <b>{_shown(against.title)}</b> on <code>{_shown(against.machine)}</code>.</p>"]
-    parts.append(_table(["", "before", "after", "change"], _sides(data, against)))
+    parts = [f"<p>Against <b>{shown(against.title)}</b> on <code>{shown(against.machine)}</code>.</p>"]
+    parts.append(table(["", "before", "after", "change"], _sides(data, against), numbers=3))
     compared = compared_schedules(data, against)
     if compared is not None:
         before, after = compared
         policies = before.policy if before.policy == after.policy else f"{before.policy}, then {after.policy}"
-        parts.append(f"<h3>Makespan by line of the critical chain ({_shown(policies)})</h3>")
+        parts.append(f"<h3>Makespan by line of the critical chain ({shown(policies)})</h3>")
         parts.append(_blame_table(blame_makespan(before, after), _time))
     parts.append("<h3>Peak by line that holds it</h3>")
     parts.append(_blame_table(blame_peak(against, data), _bytes))
@@ -142,7 +142,7 @@ def _sides(data: ReportData, against: ReportData) -> list[list[str]]:
     for row in data.policies:
         before = old.get(row.policy)
         sides = [before.makespan_ps if before else None, row.schedule.makespan_ps if row.schedule else None]
-        rows.append([f"makespan, {_shown(row.policy)}", *_change(sides[0], sides[1], _time, "deadlock")])
+        rows.append([f"makespan, {shown(row.policy)}", *_change(sides[0], sides[1], _time, "deadlock")])
     rows.append(["lower bound", *_change(against.bound_ps, data.bound_ps, _time)])
     rows.append(["scratch peak", *_change(against.liveness.peak_bytes, data.liveness.peak_bytes, _bytes)])
     counts = (against.graph.summary(), data.graph.summary())
@@ -150,7 +150,7 @@ def _sides(data: ReportData, against: ReportData) -> list[list[str]]:
     for name in sorted({*counts[0], *counts[1]}):
         pair = (counts[0].get(name, 0), counts[1].get(name, 0))
         if pair[0] != pair[1]:
-            rows.append([f"<code>{_shown(name)}</code>", *_change(*pair, _count)])
+            rows.append([f"<code>{shown(name)}</code>", *_change(*pair, _count)])
     return rows
 
 
@@ -177,12 +177,12 @@ def _blame_table(blames: list[Blame], say: Callable[[int], str]) -> str:
         rows.append([f"{len(rest):,} more lines", "", *_change(sums[0], sums[1], say)])
     rows.append(["<b>in all</b>", "", *_change(sum(b.before for b in blames), sum(b.after for b in blames), say)])
     assert total == sum(b.after for b in blames) - sum(b.before for b in blames)
-    return _table(["where", "line", "before", "after", "change"], rows)
+    return table(["where", "line", "before", "after", "change"], rows, numbers=3)
 
 
 def _blame_row(blame: Blame, say: Callable[[int], str]) -> list[str]:
-    place = _shown(blame.location.short) if blame.location else _shown(blame.text)
-    text = f"<code>{_shown(blame.text)}</code>" if blame.location else ""
+    place = shown(blame.location.short) if blame.location else shown(blame.text)
+    text = f"<code>{shown(blame.text)}</code>" if blame.location else ""
     return [place, text, *_change(blame.before, blame.after, say)]
 
 
@@ -192,26 +192,9 @@ def _findings(data: ReportData, against: ReportData) -> str:
     came, went = sorted(new - old), sorted(old - new)
     if not came and not went:
         return ""
-    items = [f"<li><b>new:</b> {_shown(code)} {_shown(message)}</li>" for code, message in came]
-    items += [f"<li><b>gone:</b> {_shown(code)} {_shown(message)}</li>" for code, message in went]
+    items = [f"<li><b>new:</b> {shown(code)} {shown(message)}</li>" for code, message in came]
+    items += [f"<li><b>gone:</b> {shown(code)} {shown(message)}</li>" for code, message in went]
     return f"<h3>Findings</h3><ul>{''.join(items)}</ul>"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    numbers = 3
-
-    def cell(tag: str, at: int, text: str) -> str:
-        return f'<{tag} class="num">{text}</{tag}>' if at >= len(head) - numbers else f"<{tag}>{text}</{tag}>"
-
-    top = "".join(cell("th", at, text) for at, text in enumerate(head))
-    body = "".join(
-        "<tr>" + "".join(cell("td" if at else "th", at, text) for at, text in enumerate(row)) + "</tr>" for row in rows
-    )
-    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _shown(text: str) -> str:
-    return escape(quote(text), quote=True)
 
 
 def _time(ps: int) -> str:

@@ -15,8 +15,9 @@ from .drawing import draw
 from .output import check_folder, write_output
 from .report_data import ReportData
 from .report_embed import embedded_text
+from .report_markup import shown
 from .report_picture import PICTURE_CSS
-from .report_sections import sections, shown, tiles
+from .report_sections import sections, tiles
 from .report_source import LineTable
 
 __all__ = ["ReportData", "report_html", "write_report"]

@@ -1,62 +1,29 @@
-"""The sections of a report page, each as HTML. Everything that comes from a kernel goes through :func:`shown`."""
+"""The sections of a report page, each as HTML. Everything from a kernel goes through ``shown``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-import attrs
-import numpy as np
-
-from ..ir.ops import OPERATIONS, Engine, Family
-from ..ir.tables import IntArray
+from ..ir.ops import OPERATIONS
 from ..ir.text import quote
 from ..linter.findings import Diagnostic
-from ..linter.source import printable
-from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .drawing import Drawing
 from .palette import ENGINE_COLOURS, engine_kind
-from .report_charts import cause_style, chain_bar, scratch_chart, short_size, size_text
+from .report_charts import cause_style, chain_bar, scratch_chart, size_text
 from .report_compare import comparison
+from .report_costs import source_section
 from .report_data import ReportData
 from .report_embed import embedded_schedules
+from .report_markup import plural, share, shown, table
 from .report_picture import inline_svg
-from .report_source import LineTable, SourceText
+from .report_source import LineTable
 
-__all__ = ["sections", "shown", "tiles"]
+__all__ = ["sections", "tiles"]
 
 #: So many findings are shown in full.
 FINDINGS_SHOWN = 100
 _HOLDERS_SHOWN = 8
-
-
-def shown(text: str) -> str:
-    """A text from outside, in one line and escaped, for the inside of an element or of a quoted attribute."""
-    return escape(quote(text), quote=True)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int, caption: str = "") -> str:
-    """A table of HTML cells; the first column heads its row, the last ``numbers`` columns are numbers."""
-    width = len(head)
-
-    def cell(tag: str, at: int, text: str) -> str:
-        return f'<{tag} class="num">{text}</{tag}>' if at >= width - numbers else f"<{tag}>{text}</{tag}>"
-
-    top = "".join(cell("th", at, text) for at, text in enumerate(head))
-    body = [
-        "<tr>" + "".join(cell("td" if at else "th", at, text) for at, text in enumerate(row)) + "</tr>" for row in rows
-    ]
-    said = f"<caption>{caption}</caption>" if caption else ""
-    return f'<div class="wide"><table>{said}<thead><tr>{top}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / max(whole, 1):.1f} %"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 # --- the tiles --------------------------------------------------------------------------------------------------------
@@ -77,7 +44,7 @@ def _tile(title: str, value: str, note: str, mood: str = "", below: str = "") ->
 
 def _findings_tile(data: ReportData) -> str:
     counts = data.lint.counts
-    said = ", ".join(_plural(n, severity) for severity, n in counts.items() if n)
+    said = ", ".join(plural(n, severity) for severity, n in counts.items() if n)
     mood = "bad" if counts["error"] else "warn" if counts["warning"] else "good"
     value = f"{len(data.lint):,}" if len(data.lint) else "none"
     return _tile("Findings", value, said or "the linter is silent", mood)
@@ -89,7 +56,7 @@ def _scratch_tile(data: ReportData) -> str:
     width = min(100 * peak / max(budget, 1), 100)
     meter = f'<div class="meter{" over" if over else ""}"><i style="width:{width:.2f}%"></i></div>'
     note = f"{peak:,} of {budget:,} B"
-    return _tile("Scratch peak", _share(peak, budget), note, "bad" if over else "", meter)
+    return _tile("Scratch peak", share(peak, budget), note, "bad" if over else "", meter)
 
 
 def _time_tile(data: ReportData) -> str:
@@ -105,14 +72,14 @@ def _numbers_tile(data: ReportData) -> str:
         return _tile("Numbers", "not compared", shown(data.numbers_note.partition(":")[0]))
     wrong = [row for row in data.numbers if not row.ok]
     if wrong:
-        return _tile("Numbers", "differ", f"{len(wrong)} of {_plural(len(data.numbers), 'tensor')}", "bad")
+        return _tile("Numbers", "differ", f"{len(wrong)} of {plural(len(data.numbers), 'tensor')}", "bad")
     worst = max(row.max_abs_error for row in data.numbers)
     return _tile("Numbers", "agree", f"largest error {worst:.3g}", "good")
 
 
 def _size_tile(data: ReportData) -> str:
     graph = data.graph
-    ranks = f" on {_plural(graph.ranks, 'rank')}" if graph.ranks > 1 else ""
+    ranks = f" on {plural(graph.ranks, 'rank')}" if graph.ranks > 1 else ""
     return _tile("Graph", f"{len(graph):,}", f"nodes{ranks}, {len(graph.edges):,} edges")
 
 
@@ -126,7 +93,7 @@ def findings(data: ReportData) -> str:
     parts = [_finding(at, d) for at, d in enumerate(data.lint.diagnostics[:FINDINGS_SHOWN])]
     rest = len(data.lint) - len(parts)
     if rest > 0:
-        parts.append(f'<p class="mute">{_plural(rest, "more finding")}: <code>kernscope lint</code> prints all.</p>')
+        parts.append(f'<p class="mute">{plural(rest, "more finding")}: <code>kernscope lint</code> prints all.</p>')
     return "".join(parts)
 
 
@@ -138,7 +105,7 @@ def _finding(number: int, diagnostic: Diagnostic) -> str:
         body += f'<p class="help"><b>help:</b> {shown(diagnostic.help)}</p>'
     nodes = ""
     if diagnostic.nodes:
-        said = _plural(len(diagnostic.nodes), "node")
+        said = plural(len(diagnostic.nodes), "node")
         nodes = f' <span class="mute">({said})</span> '
         nodes += f'<button type="button" data-select-finding="{number}" hidden>show {said}</button>'
     code, severity = shown(diagnostic.code), shown(diagnostic.severity)
@@ -192,23 +159,23 @@ def _causes(causes: dict[str, dict[str, int]]) -> str:
         kind, colour = cause_style(cause)
         key = f'<span class="key {kind}" style="background-color:{colour}"></span>{shown(cause)}'
         cells = [
-            f"{format_ps(ps)} ({_share(ps, sum(by_cause.values()))})" if (ps := by_cause.get(cause, 0)) else ""
+            f"{format_ps(ps)} ({share(ps, sum(by_cause.values()))})" if (ps := by_cause.get(cause, 0)) else ""
             for by_cause in causes.values()
         ]
         rows.append([key, *cells])
     head = ["cause", *map(shown, causes)]
-    return f"<h3>Critical chain by cause</h3>{_table(head, rows, numbers=len(causes))}"
+    return f"<h3>Critical chain by cause</h3>{table(head, rows, numbers=len(causes))}"
 
 
 def _bounds(data: ReportData) -> str:
     if not data.bounds_ps:
         return ""
     rows = [
-        [shown(name), format_ps(ps), _share(ps, data.bound_ps)]
+        [shown(name), format_ps(ps), share(ps, data.bound_ps)]
         for name, ps in sorted(data.bounds_ps.items(), key=lambda item: (-item[1], item[0]))
     ]
-    table = _table(["lower bound", "time", "of the best"], rows, numbers=2)
-    return f"<details><summary>All lower bounds</summary>{table}</details>"
+    bounds = table(["lower bound", "time", "of the best"], rows, numbers=2)
+    return f"<details><summary>All lower bounds</summary>{bounds}</details>"
 
 
 def scratch(data: ReportData) -> str:
@@ -216,9 +183,9 @@ def scratch(data: ReportData) -> str:
     live, target = data.liveness, data.graph.target
     budget = target.scratch_bytes
     over = live.peak_bytes > budget
-    share = f'<span class="{"bad" if over else ""}">{_share(live.peak_bytes, budget)} of the budget</span>'
+    part = f'<span class="{"bad" if over else ""}">{share(live.peak_bytes, budget)} of the budget</span>'
     said = (
-        f"The peak is {size_text(live.peak_bytes)}, {share} of {size_text(budget)}. No placement needs less than "
+        f"The peak is {size_text(live.peak_bytes)}, {part} of {size_text(budget)}. No placement needs less than "
         f"{size_text(live.peak_bound_bytes)}, the most that is live at one time."
     )
     keys = (
@@ -232,17 +199,17 @@ def scratch(data: ReportData) -> str:
             shown(holder.name or f"#{holder.allocation}"),
             shown(holder.location.short) if holder.location else "",
             f"{holder.held_bytes:,}",
-            _share(holder.held_bytes, live.peak_bytes),
+            share(holder.held_bytes, live.peak_bytes),
         ]
         for holder in holders[:_HOLDERS_SHOWN]
     ]
     rest = holders[_HOLDERS_SHOWN:]
     if rest:
         held = sum(holder.held_bytes for holder in rest)
-        rows.append([_plural(len(rest), "smaller one"), "", f"{held:,}", _share(held, live.peak_bytes)])
-    table = _table(["at the peak", "made at", "bytes", "share"], rows, numbers=2) if rows else ""
+        rows.append([plural(len(rest), "smaller one"), "", f"{held:,}", share(held, live.peak_bytes)])
+    held_by = table(["at the peak", "made at", "bytes", "share"], rows, numbers=2) if rows else ""
     growth = "".join(f'<p class="warn">{shown(str(g))}</p>' for g in live.growth())
-    return f"<p>{said}</p>{growth}{scratch_chart(live, budget)}{keys}{_ranks(data)}{table}"
+    return f"<p>{said}</p>{growth}{scratch_chart(live, budget)}{keys}{_ranks(data)}{held_by}"
 
 
 def _ranks(data: ReportData) -> str:
@@ -271,7 +238,7 @@ def numbers(data: ReportData) -> str:
         for row in data.numbers
     ]
     head = ["tensor", "tolerance kept", "largest absolute error", "largest relative error", "tolerance"]
-    return note + _table(head, rows, numbers=3)
+    return note + table(head, rows, numbers=3)
 
 
 def picture(data: ReportData, drawing: Drawing) -> str:
@@ -378,99 +345,6 @@ def operations(data: ReportData) -> str:
     return f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def source(data: ReportData, lines: LineTable) -> str:
-    """The functions line by line, with what each line costs."""
-    if not len(lines):
-        return '<p class="mute">The source is not at hand.</p>'
-    graph, best = data.graph, data.best
-    drawn = ~OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
-    counts = lines.sums(graph.nodes.stack, drawn.astype(np.int64))
-    moving = OPERATIONS.mask(lambda op: op.engine in (Engine.DMA_READ, Engine.DMA_WRITE, Engine.LINK))
-    moved = lines.sums(graph.nodes.stack, np.where(moving[graph.nodes.op], graph.nodes.work0, 0))
-    held = lines.sums(graph.storages.stack, _held_at_peak(data))
-    busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.end_ps - best.start_ps)
-    chain = [0] * len(lines) if best is None else lines.sums(*_chain_times(best))
-    table = _SourceTable(counts, busy, chain, moved, held, _findings_by_line(data))
-    rows: list[str] = []
-    at = 0
-    for text in lines.texts:
-        rows.append(f'<tr class="file"><th colspan="7">{shown(text.file)}</th></tr>')
-        for offset, line in enumerate(text.lines):
-            rows.append(table.row(at, text, text.first + offset, line))
-            at += 1
-    policy = f" under {shown(best.policy)}" if best is not None else ""
-    said = (
-        f'<p class="mute">What each line costs{policy}, summed over all ranks and iterations; a call counts what it '
-        "calls. A click on a line selects its nodes.</p>"
-    )
-    head = "".join(
-        f'<th class="num">{words}</th>' for words in ("nodes", "engines busy", "critical", "moved", "at peak")
-    )
-    return (
-        f'{said}<div class="panel source" tabindex="0" role="region" aria-label="Source, scrollable"><table><thead><tr>'
-        f'<th class="num">line</th>{head}<th>source</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
-
-
-def _chain_times(schedule: Schedule) -> tuple[IntArray, IntArray]:
-    """The call stacks of the critical chain's parts, and their picoseconds."""
-    parts = [part for part in schedule.critical_chain().parts if part.node is not None]
-    nodes = np.array([part.node for part in parts], dtype=np.int64)
-    return schedule.graph.nodes.stack[nodes], np.array([part.duration_ps for part in parts], dtype=np.int64)
-
-
-def _held_at_peak(data: ReportData) -> IntArray:
-    """By storage the bytes it holds at the peak of the fullest rank."""
-    held: IntArray = np.zeros(len(data.graph.storages), dtype=np.int64)
-    rows = data.liveness.held_at_peak()
-    held[rows] = data.liveness.held_bytes[rows]
-    return held
-
-
-def _findings_by_line(data: ReportData) -> dict[tuple[str, int], list[Diagnostic]]:
-    found: dict[tuple[str, int], list[Diagnostic]] = {}
-    for diagnostic in data.lint:
-        if diagnostic.location is not None:
-            found.setdefault((diagnostic.location.file, diagnostic.location.line), []).append(diagnostic)
-    return found
-
-
-@attrs.frozen
-class _SourceTable:
-    """What the lines cost, by line."""
-
-    counts: list[int]
-    busy: list[int]
-    chain: list[int]
-    moved: list[int]
-    held: list[int]
-    findings: dict[tuple[str, int], list[Diagnostic]]
-
-    def row(self, at: int, text: SourceText, number: int, line: str) -> str:
-        cells = [
-            f"{self.counts[at]:,}" if self.counts[at] else "",
-            self._bar(self.busy, at, format_ps),
-            self._bar(self.chain, at, format_ps),
-            self._bar(self.moved, at, short_size),
-            self._bar(self.held, at, short_size),
-        ]
-        badges = "".join(
-            f'<span class="badge {shown(d.severity)}" title="{shown(d.message)}">{shown(d.code)}</span>'
-            for d in self.findings.get((text.file, number), ())
-        )
-        active = f' data-line="{at}" tabindex="0" role="button"' if self.counts[at] else ""
-        code = escape(printable(line.expandtabs(4)), quote=True) or "&#8203;"
-        numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
-        return f'<tr{active}><td class="num mute">{number}</td>{numbers}<td class="code">{code}{badges}</td></tr>'
-
-    @staticmethod
-    def _bar(values: list[int], at: int, say: Callable[[int], str]) -> str:
-        if not values[at]:
-            return ""
-        share = 100 * values[at] / max(values)
-        return f'<span class="cost" style="--share:{share:.1f}%">{say(values[at])}</span>'
-
-
 def sections(data: ReportData, drawing: Drawing, lines: LineTable) -> list[tuple[str, str, str]]:
     """The sections in their order: anchor, heading, content."""
     compared = [("against", "What changed", comparison(data, data.against))] if data.against is not None else []
@@ -481,7 +355,7 @@ def sections(data: ReportData, drawing: Drawing, lines: LineTable) -> list[tuple
         ("timeline", "Timeline", timelines(data)),
         ("scratch", "Scratch", scratch(data) + scratch_map(data)),
         ("graph", "Graph", picture(data, drawing)),
-        ("source", "Source", source(data, lines)),
+        ("source", "Source", source_section(data, lines)),
         ("numbers", "Numbers against the reference", numbers(data)),
         ("operations", "Operations", operations(data)),
     ]

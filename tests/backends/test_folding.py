@@ -195,6 +195,8 @@ def test_counts_of_what_is_kept_are_exact(grade: Grade) -> None:
     markers = sum(node.op.startswith("scope_") for node in graph if node.rank == 1)
     assert sum(box.count for box in folded.boxes) == folded.kept == int(keep.sum()) - markers
     assert not (folded.box_of[~keep] >= 0).any()
+    assert {rank for frame in folded.frames for rank in frame.ranks} == {1}
+    assert sum(frame.scopes for frame in folded.frames) == int((graph.scopes.rank == 1).sum())
     if grade is Grade.NODES:
         edges = graph.edges
         assert folded.edges.count.sum() == (keep[edges.source] & keep[edges.target]).sum()
