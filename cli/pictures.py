@@ -113,6 +113,8 @@ def report(
         machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
         other = make_job(against, against_launch, against_arguments, None, machine, overrides)
         earlier = pictures.gather(other.graph(record=True), other.machine, launch=other.launch, numbers=False)
+        if against_arguments:
+            earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
         data = attrs.evolve(data, against=earlier)
     click.echo("\n".join(_summary(data)))
     for note in write_report(path, data):

@@ -68,6 +68,7 @@ def test_a_report_against_another(kernscope: Run, tmp_path: Path) -> None:
         status, text, _ = kernscope("report", FLASH, "--no-run", "-o", str(page), "--against", *against)
         assert status == 0
         told = text[text.index("against   flash_attention") :]
+        assert ("with tile=64" in told) == (against[0] == FLASH)
         assert "peak 479,744 B -> 659,968 B" in told
         assert "flash_attention.py:" in told
         assert "What changed" in page.read_text(encoding="utf-8")
