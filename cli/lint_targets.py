@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..ir.errors import KernelFileError
-from ..ir.saved import is_saved_graph
 from ..linter.config import LintConfig, find_config
 from .targets import Target, split_target
 
@@ -47,16 +46,14 @@ def lint_targets(
                 continue
             seen.add((source, target.kernel))
             named = not os.path.isdir(text)
-            if _is_whole_file(target) and not may_hold_kernels(target.source):
+            if _is_python_file(target) and not may_hold_kernels(target.source):
                 notes += [f"{target}: no kernels"] if named else []
                 continue
             yield target, named
 
 
-def _is_whole_file(target: Target) -> bool:
-    return (
-        target.is_file and target.kernel is None and os.path.isfile(target.source) and not is_saved_graph(target.source)
-    )
+def _is_python_file(target: Target) -> bool:
+    return target.is_file and target.kernel is None and target.source.endswith(".py") and os.path.isfile(target.source)
 
 
 def _folder(folder: str, configurations: Configurations, notes: list[str]) -> Iterator[Target]:

@@ -181,6 +181,9 @@ def test_files_that_cannot_hold_kernels_are_not_imported(kernscope, write, stale
     done = kernscope("lint", tmp_path, "--output-format", "concise")
     assert done.status == 1 and done.err == "" and done.out.count("KS201") == 1
     assert kernscope("lint", tmp_path / "setup.py").err.endswith("setup.py: no kernels\n")
+    (tmp_path / "cut.ksg").write_bytes(b"")
+    done = kernscope("lint", tmp_path / "cut.ksg")
+    assert done.status == 2 and "is no Python file" in done.err, "a file that was named is never passed over as clean"
 
 
 def test_a_folder_without_kernels_says_so(kernscope, tmp_path):
