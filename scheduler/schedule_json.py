@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.tables import AccessKind, Mode, Reason, StorageKind
 from .causes import CauseColumns, WaitedFor
-
-if TYPE_CHECKING:
-    from .schedule import Schedule
+from .schedule_columns import ScheduleColumns
 
 __all__ = ["VERSION", "schedule_document", "schedule_text"]
 
@@ -22,7 +20,7 @@ __all__ = ["VERSION", "schedule_document", "schedule_text"]
 VERSION = 1
 
 
-def schedule_text(schedule: Schedule) -> str:
+def schedule_text(schedule: ScheduleColumns) -> str:
     """The document of a schedule as one line of JSON, the same bytes every time.
 
     The long tables are put together from the texts of their parts, which are few: for the whole document as objects,
@@ -37,7 +35,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-def _node_texts(schedule: Schedule) -> Iterator[str]:
+def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
     graph, n = schedule.graph, schedule.graph.nodes
     columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
     times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
@@ -95,13 +93,13 @@ def _edge_texts(graph: Graph) -> Iterator[str]:
         yield f"[{source},{target}{labels[reason]}"
 
 
-def schedule_document(schedule: Schedule) -> dict[str, Any]:
+def schedule_document(schedule: ScheduleColumns) -> dict[str, Any]:
     """Times in picoseconds, sizes in bytes, offsets and strides in elements; ``storage``, ``engine`` and ``channel``
     are indices into the lists of those names, null where there is none."""
     return {**_head(schedule), "nodes": _nodes(schedule), "edges": _edges(schedule.graph)}
 
 
-def _head(schedule: Schedule) -> dict[str, Any]:
+def _head(schedule: ScheduleColumns) -> dict[str, Any]:
     graph = schedule.graph
     return {
         "version": VERSION,
@@ -149,7 +147,7 @@ def _channels(graph: Graph) -> list[dict[str, Any]]:
     ]
 
 
-def _nodes(schedule: Schedule) -> list[dict[str, Any]]:
+def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
     graph, n = schedule.graph, schedule.graph.nodes
     columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
     times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from .schedule_columns import ScheduleColumns
 from .units import format_ps
-
-if TYPE_CHECKING:
-    from .schedule import Schedule
 
 __all__ = ["html_table", "schedule_html"]
 
@@ -25,7 +22,7 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     return f"<table><caption>{html.escape(caption)}</caption><tr>{cells}</tr>{''.join(body)}</table>"
 
 
-def schedule_html(schedule: Schedule) -> str:
+def schedule_html(schedule: ScheduleColumns) -> str:
     """Makespan and bound, utilisation by engine, and the critical chain by cause."""
     total = max(schedule.makespan_ps, 1)
     caption = (
