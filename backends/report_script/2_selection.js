@@ -39,9 +39,19 @@ class Selection {
     if (this.at >= 0) {
       for (let i = accessStart[this.node]; i < accessStart[this.node + 1]; i++) this.storages.add(accesses.storage[i]);
     }
-    const hash = this.at < 0 ? "" : `#node=${this.node}`;
-    if (location.hash.startsWith("#node=") || hash) history.replaceState(null, "", hash || location.pathname);
+    this.keepInAddress();
     for (const listener of this.listeners) listener(whole);
+  }
+
+  // So that a link leads to the node. Inside another page there may be no address to change: then there is no link.
+  keepInAddress() {
+    const hash = this.at < 0 ? "" : `#node=${this.node}`;
+    if (!hash && !location.hash.startsWith("#node=")) return;
+    try {
+      history.replaceState(null, "", hash || location.pathname);
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error;
+    }
   }
 
   nodesWhere(test) {

@@ -43,6 +43,8 @@ def look_for_a_node(browser: Browser, data: ReportData) -> int:
     cells = browser.text(".source tr.current").split()
     assert cells[0] == str(place.line)
     assert "tl.dot" in browser.text(".source tr.current")
+    assert browser.run("return document.querySelector('.panel.source').scrollLeft") == 0
+    assert browser.run("return location.hash") == f"#node={node}"
     # The graph: one box is current, and the node is in it.
     box = int(browser.run("return Number(document.querySelector('.drawing .current').dataset.box)"))
     assert box == browser.run("return kernscope.model.boxes[arguments[0]]", node)
@@ -100,6 +102,25 @@ def test_128k_is_usable(browser: Browser, folder: Path) -> None:
     )
     assert took < 200
     zoom(browser, browser.selected())
+    assert browser.errors() == []
+
+
+def test_a_link_leads_to_a_node(browser: Browser, folder: Path) -> None:
+    """``#node=3`` selects it; of a node that is not there nothing comes. So does the form at the top."""
+    page, _ = write(pk.sweep(3), folder)
+    browser.open(page)
+    for hash, node in (("#node=3", 3), ("#node=99999", -1)):
+        browser.driver.get("about:blank")
+        browser.driver.get(page.as_uri() + hash)
+        browser.until(lambda: bool(browser.run("return document.documentElement.dataset.ready")), wait_s=30)
+        assert browser.selected() == node
+    for typed, node in (("%5", 5), ("x", 5), ("", 5), ("7", 7)):
+        browser.run(
+            "document.querySelector('#go-to input').value = arguments[0];"
+            "document.querySelector('#go-to').dispatchEvent(new Event('submit', {cancelable: true}))",
+            typed,
+        )
+        assert browser.selected() == node
     assert browser.errors() == []
 
 
