@@ -1,4 +1,4 @@
-"""The README shows what the commands really print.
+"""The README and the worked pages show what the commands really print.
 
 ``KERNSCOPE_UPDATE=1 python -m pytest tests/docs`` writes the outputs anew; review the difference.
 """
@@ -17,6 +17,7 @@ from kernscope.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+PAGES = {README: 3, ROOT / "docs" / "where-the-time-goes.md": 4}
 CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.DOTALL)
 #: The numbers' error depends on the processor's instructions, the rest does not.
 ERROR = re.compile(r"largest error [0-9.e+-]+")
@@ -44,15 +45,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return execute
 
 
-def test_console_blocks_are_what_the_commands_print(run):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_console_blocks_are_what_the_commands_print(run, page):
     """Each ``console`` block holds a command and exactly its output (but for the numbers' error)."""
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     blocks = list(CONSOLE.finditer(text))
-    assert len(blocks) >= 3
+    assert len(blocks) == PAGES[page]
     printed = {block["command"]: run(block["command"]).rstrip("\n") + "\n" for block in blocks}
     if os.environ.get("KERNSCOPE_UPDATE"):
         fresh = CONSOLE.sub(lambda b: f"```console\n$ {b['command']}\n{printed[b['command']]}```", text)
-        README.write_text(fresh, encoding="utf-8")
+        page.write_text(fresh, encoding="utf-8")
         return
     for block in blocks:
         assert ERROR.sub("largest error", block["output"]) == ERROR.sub("largest error", printed[block["command"]])
