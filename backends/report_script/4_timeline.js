@@ -140,7 +140,7 @@ function control(picture, view, pick, ask) {
   });
 }
 
-const LEFT = 124, HEAD = 18, AXIS = 24;
+const LEFT = 124, HEAD = 18, AXIS = 24, SHADES = 12;
 
 class Timeline extends Picture {
   constructor(model, selection) {
@@ -262,16 +262,23 @@ class Timeline extends Picture {
       if (i < first) return [0, first];
       return [schedule.busy[i] - schedule.busy[first] + Math.min(at, schedule.endAt[i]) - schedule.startAt[i], i];
     };
+    const fill = (from, to, shade) => {
+      if (shade === 0) return;
+      c.globalAlpha = 0.3 + 0.7 * shade / SHADES;
+      c.fillRect(LEFT + from, row.y, to - from, this.lane);
+    };
     let [done, low] = before(view.from, first);
+    let since = 0, shade = 0; // pixels of one shade are drawn at once
     for (let px = 0; px < this.plot; px++) {
       const [sum, i] = before(view.from + (px + 1) / scale, low);
-      const share = (sum - done) * scale;
-      if (share > 0) {
-        c.globalAlpha = 0.3 + 0.7 * Math.min(share, 1);
-        c.fillRect(LEFT + px, row.y, 1, this.lane);
+      const here = Math.ceil(Math.min((sum - done) * scale, 1) * SHADES - 1e-9);
+      if (here !== shade) {
+        fill(since, px, shade);
+        [since, shade] = [px, here];
       }
       [done, low] = [sum, i];
     }
+    fill(since, this.plot, shade);
     c.globalAlpha = 1;
   }
 

@@ -229,6 +229,7 @@ class Scratch extends Picture {
 
   drawMarked(clamp, y) {
     const { context: c, colours, selection } = this;
+    if (selection.storages.size === 0) return;
     c.strokeStyle = colours.mark;
     c.lineWidth = 2.5;
     for (const one of this.shown()) {
