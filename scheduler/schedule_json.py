@@ -26,13 +26,29 @@ def schedule_text(schedule: ScheduleColumns) -> str:
     The long tables are put together from the texts of their parts, which are few: for the whole document as objects,
     most of the time would go into making the objects.
     """
-    head = _text(_head(schedule)).removesuffix("}")
-    nodes, edges = ",".join(_node_texts(schedule)), ",".join(_edge_texts(schedule.graph))
-    return f'{head},"nodes":[{nodes}],"edges":[{edges}]}}'
+    graph = schedule.graph
+    head, channels = _text(_head(schedule)).removesuffix("}"), _text(_channels(graph))
+    storages, nodes, edges = (
+        ",".join(texts) for texts in (_storage_texts(graph), _node_texts(schedule), _edge_texts(graph))
+    )
+    return f'{head},"storages":[{storages}],"channels":{channels},"nodes":[{nodes}],"edges":[{edges}]}}'
 
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def _storage_texts(graph: Graph) -> Iterator[str]:
+    s = graph.storages
+    names = [_text(name) for name in graph.names]
+    kinds = {int(kind): kind.name.lower() for kind in StorageKind}
+    ends = [f',"dtype":"{layout.dtype.short}","shape":{_text(list(layout.shape))}}}' for layout in graph.layouts]
+    columns = (s.name, s.kind, s.rank, s.address, s.nbytes, s.layout)
+    for name, kind, rank, address, nbytes, layout in zip(*(column.tolist() for column in columns), strict=True):
+        yield (
+            f'{{"name":{names[name]},"kind":"{kinds[kind]}","rank":{_null_or(rank)},"address":{address},'
+            f'"nbytes":{nbytes}{ends[layout]}'
+        )
 
 
 def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
@@ -96,7 +112,14 @@ def _edge_texts(graph: Graph) -> Iterator[str]:
 def schedule_document(schedule: ScheduleColumns) -> dict[str, Any]:
     """Times in picoseconds, sizes in bytes, offsets and strides in elements; ``storage``, ``engine`` and ``channel``
     are indices into the lists of those names, null where there is none."""
-    return {**_head(schedule), "nodes": _nodes(schedule), "edges": _edges(schedule.graph)}
+    graph = schedule.graph
+    return {
+        **_head(schedule),
+        "storages": _storages(graph),
+        "channels": _channels(graph),
+        "nodes": _nodes(schedule),
+        "edges": _edges(graph),
+    }
 
 
 def _head(schedule: ScheduleColumns) -> dict[str, Any]:
@@ -113,8 +136,6 @@ def _head(schedule: ScheduleColumns) -> dict[str, Any]:
         "proved_optimal": schedule.proved_optimal,
         "bounds": dict(schedule.bounds.each),
         "engines": [{"rank": e.rank, "name": e.name, "channels": e.channels} for e in schedule.engines],
-        "storages": _storages(graph),
-        "channels": _channels(graph),
     }
 
 
