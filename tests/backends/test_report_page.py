@@ -18,6 +18,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.backends import report_embed
 from kernscope.backends.renderer import find_renderers
 from kernscope.backends.report_data import NumbersRow, PolicyResult, ReportData
 from kernscope.backends.report_page import report_html, write_report
@@ -307,3 +308,19 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_the_same_data_gives_the_same_page() -> None:
     """Two traces of one kernel, two equal pages."""
     assert report_html(data_of(pk.messages()))[0] == report_html(data_of(pk.messages()))[0]
+
+
+def test_of_a_large_graph_the_best_schedule_is_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are summed up, and the page says which; too many edges are left out as well."""
+    data = data_of(pk.sweep(4))
+    monkeypatch.setattr(report_embed, "NODES_EMBEDDED", 2 * len(data.graph))
+    monkeypatch.setattr(report_embed, "EDGES_EMBEDDED", 3)
+    page = Page(report_html(data)[0])
+    document = json.loads(page.scripts[0])
+    assert data.best is not None
+    shown = [one["policy"] for one in document["schedules"]]
+    assert len(shown) == 2
+    assert shown[0] == data.best.policy
+    left = [r.policy for r in data.policies if r.policy not in shown]
+    assert f"To keep the page small, {', '.join(left)} are summed up above only." in page.text
+    assert document["edges"] is None
