@@ -112,7 +112,11 @@ def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: 
     """The rule itself, access by access, for the cells of irregular accesses; only edges between different storages are
     kept. A write with gaps does not end the readers and writers before it: what it leaves out is still theirs. And only
     between two accesses without gaps is it certain that the reader read what the writer wrote, so that who waits for
-    the reader need not wait for the writer."""
+    the reader need not wait for the writer.
+
+    A write with gaps waits for all accesses of the other storages. Once writes of two storages have done so for a third
+    one, whoever comes next waits for one of the two, and through it for the third one, which is forgotten: a loop whose
+    iterations write with gaps into the same bytes joins each to the one or two before it, not to all."""
     accesses = graph.accesses
     columns = (cell, accesses.node[access], accesses.storage[access], accesses.mode[access] == Mode.READ, solid[access])
     found: dict[tuple[int, int], int] = {}
@@ -121,6 +125,7 @@ def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: 
     readers: dict[int, list[int]] = {}
     gappy_writers: dict[int, list[int]] = {}
     solid_readers: set[int] = set()
+    waited_by: dict[int, int] = {}  # by storage, the other one whose write with gaps has waited for all of it
     previous = -1
 
     def wait(earlier: dict[int, list[int]], node: int, storage: int, reason: Reason) -> None:
@@ -132,9 +137,16 @@ def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: 
                     pair = (other, node)
                     found[pair] = min(found.get(pair, 7), reason)
 
+    def forget(storage: int) -> None:
+        for other in [s for s in {**writers, **readers} if s != storage]:
+            if waited_by.setdefault(other, storage) != storage:
+                for known in (writers, readers, gappy_writers, waited_by):
+                    known.pop(other, None)
+
     for at, node, storage, reads, is_solid in zip(*(column.tolist() for column in columns), strict=True):
         if at != previous:
-            writers, readers, gappy_writers, solid_readers, previous = {}, {}, {}, set(), at
+            writers, readers, gappy_writers, solid_readers, waited_by, previous = {}, {}, {}, set(), {}, at
+        waited_by.pop(storage, None)
         if reads:
             wait(writers, node, storage, Reason.DATA)
             readers.setdefault(storage, []).append(node)
@@ -145,8 +157,9 @@ def _step_by_step(graph: GraphColumns, cell: IntArray, access: IntArray, solid: 
         read_for_certain = len(solid_readers) > (node in solid_readers)
         wait(gappy_writers if is_solid and read_for_certain else writers, node, storage, Reason.WAW)
         if is_solid:
-            writers, readers, gappy_writers, solid_readers = {}, {}, {}, set()
+            writers, readers, gappy_writers, solid_readers, waited_by = {}, {}, {}, set(), {}
         else:
+            forget(storage)
             gappy_writers.setdefault(storage, []).append(node)
         writers.setdefault(storage, []).append(node)
     pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)

@@ -112,3 +112,21 @@ def test_a_scope_entered_fifty_thousand_times_has_edges_to_its_neighbour_only() 
     graph = ks.trace(kernel, ks.hbm((4, 4), "f32"))
     assert reasons(graph) == {"data": n, "war": n - 1, "waw": n - 1}
     assert int(graph.edges.recycled.sum()) == 2 * (n - 1)
+
+
+def test_a_scope_filled_column_by_column_waits_for_the_two_iterations_before_it_at_most() -> None:
+    """Writes with gaps end nobody's use of the bytes; yet an iteration does not wait for all those before it."""
+
+    def edges(n: int) -> int:
+        def kernel(x: Any, o: Any) -> None:
+            for _ in range(n):
+                with tl.scratch_scope():
+                    whole = tl.empty((4, 8), "f32")
+                    for column in range(0, 8, 2):
+                        tl.load(x[:, column : column + 2], out=whole[:, column : column + 2])
+                    tl.store(o, whole)
+
+        return len(ks.trace(kernel, ks.hbm((4, 8), "f32"), ks.hbm((4, 8), "f32")).edges)
+
+    steps = np.diff([edges(n) for n in (10, 11, 100, 101)])
+    assert steps[0] == steps[2], "the hundredth iteration adds as many edges as the tenth"
