@@ -10,7 +10,8 @@ import numpy as np
 
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
-from .ir.errors import InputError
+from .frames import with_author_frames
+from .ir.errors import InputError, KernelRaisedError
 from .ir.graph import Graph
 from .linter import LintReport, lint_graph
 from .scheduler.buffering import rebuffer
@@ -192,7 +193,8 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
 
     The reference is called with the arguments that its signature names: HBM tensors as arrays, the others as the launch
     sets them. It returns its results by name, or, of a kernel that stores one tensor, that array alone. Raises
-    ``InputError`` where it names an argument that does not exist, or returns something else.
+    ``InputError`` where it names an argument that does not exist, or returns something else, and
+    ``KernelRaisedError`` for what it raises.
     """
     if launch.reference is None:
         return []
@@ -209,7 +211,13 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
                 f"the reference of {launch.kernel.name} takes {name!r}, which is no argument of the kernel",
                 help=f"it can take: {', '.join(bound.arguments)}",
             )
-    expected: Any = launch.reference(**given)
+    try:
+        expected: Any = launch.reference(**given)
+    except Exception as error:
+        raise KernelRaisedError(
+            f"the reference of {launch.kernel.name} raised {with_author_frames(error)}",
+            help="the error is the reference's own",
+        ) from error
     if isinstance(expected, np.ndarray) and len(outputs) == 1:
         expected = dict.fromkeys(outputs, expected)
     if not isinstance(expected, Mapping):

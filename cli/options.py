@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from traceback import FrameSummary
 from typing import Any, TypeVar
 
 import attrs
 import click
 
 from .. import api
-from ..frames import author_frames
+from ..frames import with_author_frames
 from ..ir.errors import KernelRaisedError, KernscopeError, OptionError
 from ..ir.graph import Graph
 from ..ir.load import load
@@ -23,9 +22,6 @@ from .targets import resolve_launch
 __all__ = ["Job", "machine_options", "make_job", "target_options", "trace_launch"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: Of a deeper traceback the middle is left out: a recursion that never ends has a thousand frames.
-MOST_FRAMES = 20
 
 
 def machine_options(function: F) -> F:
@@ -120,15 +116,7 @@ def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> G
     except (KernscopeError, KeyboardInterrupt):
         raise
     except BaseException as error:  # whatever a kernel may raise, SystemExit too
-        lines = [f"kernel {launch.kernel.name} raised {type(error).__name__}: {error}"]
-        lines += [line for frame in author_frames(error.__traceback__) for line in _shown_frame(frame)]
-        left_out = (len(lines) - 1) // 2 - MOST_FRAMES
-        if left_out > 0:
-            lines[1 + MOST_FRAMES : -MOST_FRAMES] = [f"  ... {left_out:,} frames left out ..."]  # two lines a frame
         raise KernelRaisedError(
-            "\n".join(lines), help="the error is the kernel's own; --debug shows all frames"
+            f"kernel {launch.kernel.name} raised {with_author_frames(error)}",
+            help="the error is the kernel's own; --debug shows all frames",
         ) from error
-
-
-def _shown_frame(frame: FrameSummary) -> tuple[str, str]:
-    return f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}', f"    {frame.line or ''}"

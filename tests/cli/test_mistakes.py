@@ -104,6 +104,25 @@ def test_a_kernel_that_raises(kernscope, write, exception):
         assert "in fails" in done.err and "in helper" in done.err and "recorder.py" not in done.err
 
 
+def test_a_reference_that_raises(kernscope, write):
+    """Its error is shown with the author's frames, as a kernel's is; it is no mismatch."""
+    path = write(
+        """
+        def wrong(x):
+            raise ValueError("too odd")
+
+        @ks.launch("small", x=ks.hbm((4, 4), "f32"), o=ks.hbm((4, 4), "f32"), reference=wrong)
+        @ks.kernel
+        def copies(x, o):
+            tl.store(o[:, :], tl.load(x[:, :]))
+        """
+    )
+    for command in ("run", "report"):
+        done = kernscope(command, path)
+        assert done.status == 2 and "the reference of copies raised ValueError: too odd" in done.err, command
+        assert "in wrong" in done.err and "Traceback" not in done.err and "api.py" not in done.err
+
+
 def test_a_kernel_that_recurses_for_ever(kernscope, write):
     """The first and the last frames are shown, and how many lie between."""
     path = write(
