@@ -202,7 +202,9 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
     parameters = inspect.signature(launch.reference).parameters
     given: dict[str, Any] = {}
     for name, parameter in parameters.items():
-        if name in inputs:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            given.update({k: inputs.get(k, v) for k, v in bound.arguments.items() if k not in parameters})
+        elif name in inputs:
             given[name] = inputs[name]
         elif name in bound.arguments:
             given[name] = bound.arguments[name]

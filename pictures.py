@@ -75,7 +75,9 @@ def gather(
     outputs beside the launch's reference."""
     ladder = api.compare(graph, machine=machine, effort=effort)
     title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
-    rows, note = _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request")
+    rows, note, failed = (
+        _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request", False)
+    )
     return ReportData(
         title=title,
         graph=graph,
@@ -89,6 +91,7 @@ def gather(
         lint=lint_graph(graph, machine=machine, title=title),
         numbers=rows,
         numbers_note=note,
+        numbers_failed=failed,
         sources=collect_sources(graph),
         version=metadata.version("kernscope"),
     )
@@ -96,19 +99,20 @@ def gather(
 
 def _numbers(
     graph: Graph, launch: Launch | None, inputs: Mapping[str, Array] | None
-) -> tuple[tuple[NumbersRow, ...], str]:
+) -> tuple[tuple[NumbersRow, ...], str, bool]:
     if launch is None:
-        return (), "not executed: a graph alone has no reference; give its launch"
+        return (), "not executed: a graph alone has no reference; give its launch", False
     if launch.reference is None:
-        return (), f"not executed: launch {launch.name!r} has no reference function"
+        return (), f"not executed: launch {launch.name!r} has no reference function", False
     ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
     try:
         outputs = execute(graph, ready).outputs
     except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
-        return (), f"not executed: {error.message}"
-    rows = tuple(
-        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok)
-        for c in api.compare_with_launch(launch, ready, outputs)
-    )
+        return (), f"not executed: {error.message}", False
+    try:
+        compared = api.compare_with_launch(launch, ready, outputs)
+    except KernscopeError as error:  # the reference's own fault: the rest of the page stands
+        return (), f"executed, but not compared: {error.message}", True
+    rows = tuple(NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok) for c in compared)
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
-    return rows, f"executed by numpy in program order on {how}"
+    return rows, f"executed by numpy in program order on {how}", False

@@ -45,6 +45,8 @@ def check_folder(path: str | os.PathLike[str]) -> None:
             f"cannot write {target}: there is no folder {target.parent}",
             help="make the folder first, or name another path",
         )
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise OutputError(f"cannot write {target}: permission denied", help="name a path that you may write to")
     if target.is_dir():
         raise OutputError(f"cannot write {target}: it is a folder", help="name a file inside it")
 

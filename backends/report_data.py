@@ -42,7 +42,8 @@ class ReportData:
 
     ``title`` names the kernel and its launch, ``machine`` the machine. ``policies`` are in the order of the ladder.
     ``bounds_ps`` are the lower bounds by name (empty where the graph's own edges close a cycle). ``numbers`` is empty
-    where nothing was compared; ``numbers_note`` says why, or how it was done. ``sources`` are the functions that the
+    where nothing was compared; ``numbers_note`` says why, or how it was done; ``numbers_failed``: the reference itself
+    is at fault. ``sources`` are the functions that the
     nodes come from (none: not at hand). ``against`` is what it is compared with, the earlier one. ``version`` is
     kernscope's own.
     """
@@ -56,6 +57,7 @@ class ReportData:
     lint: LintReport
     numbers: tuple[NumbersRow, ...] = ()
     numbers_note: str = ""
+    numbers_failed: bool = False
     sources: tuple[SourceText, ...] = ()
     version: str = ""
     against: ReportData | None = None

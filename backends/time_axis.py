@@ -35,4 +35,3 @@ def _decimal(ps: int, size: int) -> str:
     whole, rest = divmod(abs(ps), size)
     digits = str(rest).zfill(len(str(size)) - 1).rstrip("0") if size > 1 else ""
     return f"{'-' if ps < 0 else ''}{whole:,}" + (f".{digits}" if digits else "")
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -93,7 +95,8 @@ def make_job(
             raise OptionError(f"{wrong[0]} with a saved graph", help="it was traced already: give the kernel's file")
         graph = load(target)
         return Job(described_machine(machine or machine_of(graph, None), overrides), saved=graph)
-    found = resolve_launch(target, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
+    with contextlib.redirect_stdout(sys.stderr):
+        found = resolve_launch(target, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
     return Job(described_machine(found.machine, overrides), launch=found)
 
 
@@ -112,7 +115,8 @@ def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> G
     """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` with the author's
     frames."""
     try:
-        return api.trace_for(launch, machine, record=record)
+        with contextlib.redirect_stdout(sys.stderr):  # what a kernel prints is no result of ours
+            return api.trace_for(launch, machine, record=record)
     except (KernscopeError, KeyboardInterrupt):
         raise
     except BaseException as error:  # whatever a kernel may raise, SystemExit too

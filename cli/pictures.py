@@ -120,6 +120,9 @@ def report(
     for note in write_report(path, data):
         click.echo(f"note: {note}")
     click.echo(f"wrote {path}")
+    if data.numbers_failed:
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {data.numbers_note}", err=True)
+        context.exit(2)
     if not data.lint.ok or any(not row.ok for row in data.numbers):
         context.exit(1)
 
@@ -143,7 +146,7 @@ def _summary(data: ReportData) -> Iterator[str]:
     for diagnostic in data.lint:
         place = f"{diagnostic.location.short}: " if diagnostic.location else ""
         yield f"          {place}{diagnostic.code} {diagnostic.severity}: {diagnostic.message.splitlines()[0]}"
-    yield f"numbers   {data.numbers_note}"
+    yield f"numbers   {data.numbers_note.splitlines()[0]}"
     for row in data.numbers:
         verdict = "agrees with" if row.ok else "DIFFERS from"
         errors = f"largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"

@@ -87,7 +87,9 @@ def of(name: str | DType | np.dtype[Any] | type) -> DType:
     if isinstance(name, str):
         found = _BY_NAME.get(name)
         if found is None:
-            raise DTypeError(f"unknown dtype {name!r}", help=did_you_mean(name, _BY_NAME, what="dtypes"))
+            near = did_you_mean(name, _BY_NAME)
+            known = "it can be " + ", ".join(d.short for d in ALL)
+            raise DTypeError(f"unknown dtype {name!r}", help=near if near.startswith("did") else known)
         return found
     try:
         twin = None if name is None else np.dtype(name)  # numpy takes None for float64

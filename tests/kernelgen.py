@@ -91,8 +91,7 @@ class Program:
             clipped=ks.hbm((self.ranks * rows, COLS - 3), "f32"),
             **outputs,
             ranks=self.ranks,
-            machine=self.machine,
-            **options,
+            **{"machine": self.machine, **options},
         )
 
     def inputs(self, seed: int = 0) -> dict[str, Array]:

@@ -42,7 +42,8 @@ __all__ = ["DEFAULT_MAX_NODES", "Read", "Recorder"]
 #: One operand of a node: storage row, offset in elements, layout.
 Read = tuple[int, int, Layout]
 
-DEFAULT_MAX_NODES = 10_000_000
+#: Past the largest kernels that are traced for good; a loop that never ends gets there in seconds, not minutes.
+DEFAULT_MAX_NODES = 3_000_000
 
 
 class Recorder:

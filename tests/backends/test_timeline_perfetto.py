@@ -18,6 +18,7 @@ from kernscope.backends.timeline_tracks import plan_tracks, shown_nodes
 from kernscope.ir.tables import Reason
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
+from kernscope.scheduler.units import format_ps
 
 protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
@@ -165,7 +166,7 @@ def test_arguments_tell_all_of_a_node(schedule: ks.Schedule, reading: Reading) -
 def test_tracks_are_ordered_under_their_rank(schedule: ks.Schedule, reading: Reading) -> None:
     """Schedule, then ranks, then engines and counters: each level in explicit order; the root states the unit."""
     (root,) = [track for track in reading.tracks.values() if not track.parent_uuid]
-    assert root.name == "list 4.333 us (1 ns = 1 ps)"
+    assert root.name == f"list {format_ps(schedule.makespan_ps)} (1 ns = 1 ps)"
     ranks = sorted(
         (t for t in reading.tracks.values() if t.parent_uuid == root.uuid), key=lambda t: t.sibling_order_rank
     )
