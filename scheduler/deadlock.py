@@ -79,6 +79,7 @@ def _condensed(problem: Problem, waits: list[Wait]) -> tuple[Wait, ...]:
 
 _FULL = "let one rank receive before it sends, or give the link more slots"
 _EMPTY = "let one rank send before it receives, or post the receive with tl.recv_async and wait for it later"
+_POSTED = "under blocking a posted receive blocks like any other: let one rank send before it receives"
 
 
 def deadlock_error(graph: Graph, policy: str, waits: tuple[Wait, ...]) -> DeadlockError:
@@ -93,9 +94,10 @@ def deadlock_error(graph: Graph, policy: str, waits: tuple[Wait, ...]) -> Deadlo
             role = f"rank {node.rank}: {node.op} waits for {other.op} of rank {other.rank} ({cause})"
             places.append((role, location))
     full = any(wait.cause == Reason.CREDIT.label for wait in waits)
+    posted = policy == "blocking" and any(graph[wait.node].op == "recv_async" for wait in waits)
     return DeadlockError(
         f"deadlock under {policy}: {len(waits)} commands wait for each other in a cycle",
-        help=_FULL if full else _EMPTY,
+        help=_FULL if full else _POSTED if posted else _EMPTY,
         places=places,
         cycle=cycle,
         nodes=[wait.node for wait in waits],

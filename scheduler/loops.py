@@ -64,7 +64,11 @@ def _call(loop: Callable[..., Any], size: int, arguments: tuple[IntArray | int, 
 
 @cache
 def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
-    made: Callable[..., Any] = importlib.import_module("numba").njit(cache=True)(loop)
+    numba = importlib.import_module("numba")
+    try:
+        made: Callable[..., Any] = numba.njit(cache=True)(loop)
+    except RuntimeError:  # no folder that it may write its cache to: an installation that is read only
+        made = numba.njit(loop)
     return made
 
 

@@ -177,3 +177,19 @@ def test_a_full_channel_holds_the_cpu_before_the_issue(policy: str) -> None:
     assert found.makespan_ps == found.end_ps[third] == credit + 188_000
     # Queued, nothing holds the recvs behind the exp.
     assert schedule(found.graph, machine, "queued").makespan_ps == credit
+
+
+def test_a_posted_receive_under_blocking_is_told_to_send_first() -> None:
+    """The author has posted it already: that advice would not help."""
+
+    def exchange(x: ks.HbmTensor) -> None:
+        row = tl.load(x[tl.program_id(0) : tl.program_id(0) + 1, :])
+        future = tl.recv_async("prev", (1, 8), tl.float32)
+        tl.send("next", row)
+        tl.store(x[tl.program_id(0) : tl.program_id(0) + 1, :], tl.wait(future))
+
+    graph = ks.trace(exchange, ks.hbm((2, 8), "f32"), ranks=2)
+    with pytest.raises(ks.DeadlockError) as caught:
+        ks.schedule(graph, "blocking")
+    assert "send before it receives" in caught.value.help and "recv_async" not in caught.value.help
+    assert ks.schedule(graph, "lazy").makespan_ps > 0
