@@ -11,6 +11,7 @@ from kernscope.scheduler.constraints import IN_ORDER_POLICIES
 from kernscope.scheduler.in_order import Times
 from kernscope.scheduler.list_search import EFFORTS
 from kernscope.scheduler.policies import run_policy
+from kernscope.scheduler.problem import make_problem
 
 
 @pytest.mark.parametrize("policy", IN_ORDER_POLICIES)
@@ -28,3 +29,22 @@ def test_times_equal_the_simulation(policy: str, data: st.DataObject) -> None:
         assert isinstance(times, Times)
         assert times.issue_ps.tolist() == expected[0]
         assert times.start_ps.tolist() == expected[1]
+
+
+@pytest.mark.parametrize("policy", IN_ORDER_POLICIES)
+@given(
+    program=st.one_of(*[kernelgen.programs(ranks=n, deadlocks=n > 1) for n in (1, 2, 3)]),
+    costs=st.sampled_from(["0", "3", "20"]),
+)
+@kernelgen.examples(60)
+def test_kernels_start_when_the_simulation_says(policy: str, program: kernelgen.Program, costs: str) -> None:
+    """The same for traced kernels of one and several ranks, with and without issue costs."""
+    machine = program.machine.override({"cpu.issue_cycles.default": costs})
+    problem = make_problem(program.trace(), machine)
+    expected = simulate(problem, policy)
+    times = run_policy(problem, policy, EFFORTS["fast"])
+    if expected is None:
+        assert not isinstance(times, Times)
+    else:
+        assert isinstance(times, Times)
+        assert (times.issue_ps.tolist(), times.start_ps.tolist()) == expected
