@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 import numpy as np
 
 from . import api
-from .fitting_table import fit_html, fit_text
+from .fitting_table import Fit, FitRow, Verdict
 from .frames import author_frames
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from .ir.graph import Graph
@@ -31,96 +31,8 @@ GOALS = ("memory", "time")
 #: Each value is traced; more than these are a mistake in the range.
 MAX_VALUES = 10_000
 
-Verdict = Literal["fits", "overflow", "refused", "finding", "deadlock"]
-
 #: What stops a value, besides overflow: a kernel with such a finding is no kernel to ship, however small its scratch.
 _ERROR_RULES = tuple(code for code, rule in RULES.items() if rule.severity == "error" and code != "KS101")
-
-
-@attrs.frozen
-class FitRow:
-    """One value that was tried.
-
-    ``verdict`` is ``"fits"``; ``"overflow"`` (the scratch budget); ``"refused"`` (the kernel raised); ``"finding"`` (an
-    error of the linter); or ``"deadlock"`` (goal ``"time"``). ``reason`` says why it does not fit, ``location`` where.
-    ``peak_bytes`` is the scratch that the fullest rank takes, also past the budget (None: refused). ``makespan_ps`` and
-    ``bound_ps`` are those of the policy ``list``, for the goal ``"time"`` where it fits.
-    """
-
-    value: int | float
-    verdict: Verdict
-    reason: str = ""
-    location: Location | None = None
-    peak_bytes: int | None = None
-    makespan_ps: int | None = None
-    bound_ps: int | None = None
-
-    @property
-    def fits(self) -> bool:
-        """Whether the kernel can be used with this value."""
-        return self.verdict == "fits"
-
-    @property
-    def ratio(self) -> float | None:
-        """Makespan over bound, 1.0 at best; None where there is no schedule."""
-        if self.makespan_ps is None or self.bound_ps is None:
-            return None
-        return self.makespan_ps / self.bound_ps if self.bound_ps else 1.0
-
-
-@attrs.frozen
-class Fit:
-    """The values that were tried, in ascending order, and what was found.
-
-    ``title`` is the kernel's name with the launch's, ``machine`` the machine's name, ``budget_bytes`` its scratch per
-    rank. ``str()`` is the table, with what stops the next value.
-    """
-
-    title: str
-    parameter: str
-    goal: str
-    machine: str
-    budget_bytes: int
-    rows: tuple[FitRow, ...]
-
-    @property
-    def best(self) -> FitRow | None:
-        """For the goal ``"memory"`` the largest value that fits; for ``"time"`` the fastest one that does, of equally
-        fast ones the smallest. None where no value fits."""
-        fitting = [row for row in self.rows if row.fits]
-        if not fitting:
-            return None
-        if self.goal == "memory":
-            return fitting[-1]
-        return min(fitting, key=lambda row: (row.makespan_ps or 0, row.value))
-
-    @property
-    def next(self) -> FitRow | None:
-        """The row after the best one, which says what stops it; the first row where no value fits; None where the best
-        is the last."""
-        if self.best is None:
-            return self.rows[0]
-        after = self.rows.index(self.best) + 1
-        return self.rows[after] if after < len(self.rows) else None
-
-    def __iter__(self) -> Iterator[FitRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, value: float) -> FitRow:
-        """The row of a value. Raises ``KeyError`` for one that was not tried."""
-        for row in self.rows:
-            if row.value == value:
-                return row
-        raise KeyError(value)
-
-    def __str__(self) -> str:
-        return fit_text(self)
-
-    def _repr_html_(self) -> str:
-        return fit_html(self)
 
 
 def fit(
