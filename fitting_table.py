@@ -1,5 +1,5 @@
-"""What a search for a fit found, and its table: text for a terminal, HTML for a notebook; runs of values that fare alike
-are one line."""
+"""What a search for a fit found, and its table: text for a terminal, HTML for a notebook. Runs of values that fare
+alike are one line."""
 
 from __future__ import annotations
 
