@@ -696,8 +696,8 @@ class _Interpreter:
 
     def do_uneven(self, a: int, b: int, c: int, d: int) -> None:
         """Some ranks have more work than others."""
+        value = self.operand(b)  # which may load one: on every rank, or the ranks' values would differ from here on
         for _ in range(3 if (self.rank + a) % 2 else 0):
-            value = self.operand(b)
             self.keep(_Value(*self.scratch(tl.tanh(self.read(value)))))
 
     def scratch(self, handle: ks.TensorHandle) -> tuple[ks.TensorHandle, _Base, Array]:
