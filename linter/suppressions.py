@@ -17,13 +17,14 @@ from .source import source_lines
 
 __all__ = ["Suppression", "settle_unused", "split_suppressed", "suppressions_of"]
 
-_COMMENT = re.compile(r"#\s*kernscope:\s*ignore\[([^\]]*)\]")
+#: With no brackets, or none that close, there is no code: such a comment silences nothing, and is reported.
+_COMMENT = re.compile(r"#\s*kernscope:\s*ignore\b(?:\[([^\]]*)\])?")
 
 
 @attrs.frozen
 class Suppression:
     """One code of a comment: it silences findings whose place at fault lies in the statement that the comment stands on
-    (lines ``first`` to ``last``)."""
+    (lines ``first`` to ``last``). The code is empty where the comment names none."""
 
     file: str
     code: str
@@ -41,6 +42,8 @@ class Suppression:
     @property
     def unused_message(self) -> str:
         """What there is to say where it silences nothing."""
+        if not self.code:
+            return "this comment names no code, and silences nothing"
         return f"{self.code} is suppressed here, but this statement has no such finding"
 
     def covers(self, location: Location) -> bool:
@@ -92,7 +95,7 @@ def _codes(token: tokenize.TokenInfo) -> Iterator[tuple[str, int, int, int]]:
     for comment in _COMMENT.finditer(token.string):
         start, stop = token.start[1] + comment.start(), token.start[1] + comment.end()
         column, end_column = len(token.line[:start].encode()), len(token.line[:stop].encode())
-        for code in comment.group(1).split(","):
+        for code in (comment.group(1) or "").split(","):
             yield code.strip().upper(), token.start[0], column, end_column
 
 

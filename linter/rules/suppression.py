@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...ir.errors import did_you_mean
+from .. import rules
 from ..findings import Place
 from ..rule import Finding, LintContext, Rule
 from ..suppressions import Suppression
@@ -22,6 +24,14 @@ def _unused(context: LintContext, options: Mapping[str, Any]) -> Iterator[Findin
 
 
 def _help(suppression: Suppression) -> str:
+    code, known = suppression.code, rules.RULES  # of which this module's own are a part: hence not imported by name
+    if not code:
+        return "name the code of the finding to silence, such as `# kernscope: ignore[KS302]`, or delete the comment"
+    if code not in known:
+        named = [rule.code for rule in known.values() if rule.name == code.lower()]
+        if named:
+            return f"write the code of that rule: {named[0]}"
+        return f"no rule {code!r}; {did_you_mean(code, known, what='rules')}"
     return f"take {suppression.code} out of the brackets; the comment goes at the end of the line that is at fault"
 
 
@@ -34,7 +44,7 @@ RULES = (
         what="""
 Reports a code in a suppression comment for which its statement has no finding, on statements that the trace came by.
 Where several launches are linted together, one that needs the comment is enough. Codes of rules that did not run are
-left alone; a code that is no rule is always reported.
+left alone; a code that is no rule is always reported, and so is a comment without a code.
 """,
         why="""
 The fault is gone, or moved to another line, or the code is misspelt. The comment stays and will hide the next fault

@@ -46,13 +46,12 @@ def test_a_comment_silences_its_rule_on_its_statement(lint: Lint, store: str) ->
     "store",
     [
         'tl.store(o[:], a); "# kernscope: ignore[KS201]"',
-        "tl.store(o[:], a)  # kernscope: ignore",
         "# kernscope: ignore[KS201]\n    tl.store(o[:], a)",
         "tl.store(o[:], a)\n    # kernscope: ignore[KS201]",
     ],
 )
 def test_what_is_no_comment_on_the_statement_silences_nothing(lint: Lint, store: str) -> None:
-    """A string, no code, another line."""
+    """A string, another line."""
     assert codes(lint(stale(store), X, X)) == ["KS201"]
 
 
@@ -77,6 +76,32 @@ stale: 1 warning"""
 def test_a_code_that_is_no_rule_is_reported(lint: Lint) -> None:
     """Misspelt, most likely: and the fault stays."""
     assert codes(lint(stale("tl.store(o[:], a)  # kernscope: ignore[KS20I]"), X, X)) == ["KS201", "KS001"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "help"),
+    [
+        ("ignore[KS2O1]", "no rule 'KS2O1'; did you mean 'KS201'?"),
+        ("ignore[use-after-scope]", "write the code of that rule: KS201"),
+        (
+            "ignore",
+            "name the code of the finding to silence, such as `# kernscope: ignore[KS302]`, or delete the comment",
+        ),
+        (
+            "ignore[]",
+            "name the code of the finding to silence, such as `# kernscope: ignore[KS302]`, or delete the comment",
+        ),
+        (
+            "ignore[KS201",
+            "name the code of the finding to silence, such as `# kernscope: ignore[KS302]`, or delete the comment",
+        ),
+    ],
+)
+def test_a_comment_that_can_silence_nothing_says_what_to_write(lint: Lint, comment: str, help: str) -> None:
+    """A misspelt code, a rule's name, no code at all, a bracket that does not close: the fault stays, too."""
+    report = lint(stale(f"tl.store(o[:], a)  # kernscope: {comment}"), X, X)
+    assert codes(report) == ["KS201", "KS001"]
+    assert list(report)[1].help == help
 
 
 def test_rules_that_did_not_run_are_not_judged(lint: Lint) -> None:
