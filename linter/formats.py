@@ -33,13 +33,14 @@ def _concise(report: LintReport, diagnostic: Diagnostic) -> str:
     return f"{where}: {diagnostic.code} {printable(diagnostic.message)}"
 
 
-def format_json(reports: Sequence[LintReport]) -> str:
-    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}]}``. Lines and columns count
-    from 1, columns in characters; null where not known."""
+def format_json(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
+    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}], "not_linted": [{"title",
+    "error"}]}``. Lines and columns count from 1, columns in characters; null where not known."""
     document = {
         "version": JSON_VERSION,
         "counts": {severity: sum(r.counts[severity] for r in reports) for severity in SEVERITIES},
         "reports": [{"title": r.title, "findings": [_finding(d) for d in r]} for r in reports],
+        "not_linted": [{"title": f.title, "error": f.text} for f in failures],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -83,7 +84,7 @@ Format = Callable[[Sequence[LintReport], Sequence[Failure]], str]
 FORMATS: Mapping[str, Format] = {
     "full": _findings_only(format_full),
     "concise": _findings_only(format_concise),
-    "json": _findings_only(format_json),
+    "json": format_json,
     "sarif": format_sarif,
     "github": format_github,
 }

@@ -10,6 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import Diagnostic, LintReport
+from kernscope.linter.findings import Failure
 from kernscope.linter.formats import FORMATS, format_concise, format_full, format_json
 
 Lint = Callable[..., LintReport]
@@ -94,3 +95,11 @@ def test_every_format_takes_no_reports_and_empty_ones(name: str) -> None:
     """Nothing linted, nothing found."""
     assert "error[" not in FORMATS[name]([])
     assert "error[" not in FORMATS[name]([LintReport("a", ())])
+
+
+def test_json_says_what_could_not_be_linted() -> None:
+    """A program that reads it alone must not take a kernel that crashed for a clean one."""
+    failure = Failure("k.py::k (small)", "k.py::k (small) ended its process: killed by SIGKILL")
+    document = json.loads(FORMATS["json"]([LintReport("a", ())], [failure]))
+    assert document["not_linted"] == [{"title": failure.title, "error": failure.text}]
+    assert json.loads(FORMATS["json"]([LintReport("a", ())], []))["not_linted"] == []
