@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -12,7 +13,7 @@ import attrs
 
 from ..ir.location import Location
 
-__all__ = ["Loop", "character_column", "enclosing_loop", "printable", "shown_path", "source_lines"]
+__all__ = ["Loop", "character_column", "enclosing_loop", "printable", "shares_its_line", "shown_path", "source_lines"]
 
 #: A saved graph can name any path; what is larger than this is no kernel's source and is not read.
 _LARGEST_SOURCE_BYTES = 4 << 20
@@ -55,6 +56,21 @@ def character_column(location: Location) -> int | None:
     if location.line > len(lines):
         return location.column + 1
     return len(lines[location.line - 1].encode()[: location.column].decode(errors="replace")) + 1
+
+
+#: What may stand before and after an expression that is all of its lines: names that it is assigned to; a comment.
+_ASSIGNED = re.compile(r"\s*(?:\w+\s*(?::[^=]*)?[-+*/%@&|^]?=\s*)*\(?\s*")
+_COMMENT = re.compile(r"\s*\)?\s*(?:#.*)?")
+
+
+def shares_its_line(location: Location) -> bool:
+    """Whether a place has other code beside it, so that its line cannot be deleted: ``a, b = load(x), load(y)``."""
+    lines = source_lines(location.file)
+    if location.column < 0 or not 0 < location.line <= location.end_line <= len(lines):
+        return False
+    before = lines[location.line - 1].encode()[: location.column].decode(errors="replace")
+    after = lines[location.end_line - 1].encode()[location.end_column :].decode(errors="replace")
+    return not (_ASSIGNED.fullmatch(before) and _COMMENT.fullmatch(after))
 
 
 @attrs.frozen

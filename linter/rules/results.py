@@ -15,6 +15,7 @@ from ...ir.text import quote
 from ...scheduler.liveness import ViolationKind
 from ..allocations import call_parts, line_numbers
 from ..rule import Finding, LintContext, Option, Rule, times
+from ..source import shares_its_line
 
 __all__ = ["RULES"]
 
@@ -158,8 +159,8 @@ def _copy_to_inner(context: LintContext, options: Mapping[str, Any]) -> Iterator
                 ("freed here, with what was copied", context.stack_of(int(graph.storages.freed[storage]))),
             ),
             nodes=tuple(copies[group].tolist()),
-            help=f"to keep the value, move {context.line(made)} above {opened}, before the scope; else delete "
-            f"{context.line(context.stack_of(node))}",
+            help=f"to keep the value, move {context.line(made)} above {opened}, before the scope; else "
+            f"{_delete(context, context.stack_of(node), 'copy')}",
         )
 
 
@@ -199,7 +200,8 @@ def _load_help(context: LintContext, stack: int, *, some: bool) -> str:
             f"put {line} under an `if` that leaves out the loads that no later line needs (of a loop that loads one "
             "tile ahead, the last one)"
         )
-    return f"delete {line}, or read its result before the scope exits: who writes these bytes next waits for the load"
+    deleted = _delete(context, stack, "load")
+    return f"{deleted}, or read its result before the scope exits: who writes these bytes next waits for the load"
 
 
 # --- KS302 ------------------------------------------------------------------------------------------------------------
@@ -241,19 +243,27 @@ def _unused_help(context: LintContext, row: int, writer: int, made: int) -> str:
     graph = context.graph
     line = context.line(made)
     if writer < 0:
-        return f"delete {line}, or use the handle"
+        return f"{_delete(context, made, 'handle')}, or use the handle"
     if context.stack_of(writer) != made:
         written = context.line(context.stack_of(writer))
         return f"delete {line} and what writes to it from {written} on, or read it"
     name = quote(graph.names[graph.storages.name[row]])
     use = f"store or use `{name}`" if name.isidentifier() else "give the result a name and use it"
+    deleted = _delete(context, made, graph[writer].op)
     again = _twin_that_is_read(graph, row)
     if again is not None:
         return (
             f"to change the `{name}` of {context.line(int(graph.storages.stack[again]))} write at {line} "
-            f"`tl.copy_to({name}, ...)`: an assignment takes fresh bytes; else delete {line}"
+            f"`tl.copy_to({name}, ...)`: an assignment takes fresh bytes; else {deleted}"
         )
-    return f"delete {line}, or {use}"
+    return f"{deleted}, or {use}"
+
+
+def _delete(context: LintContext, stack: int, what: str) -> str:
+    """What to delete: a line, or where that holds other code, too, what is at fault in it."""
+    location = context.location(stack)
+    shared = location is not None and shares_its_line(location)
+    return f"delete {f'this {what} of ' if shared else ''}{context.line(stack)}"
 
 
 def _twin_that_is_read(graph: Graph, row: int) -> int | None:

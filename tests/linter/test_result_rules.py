@@ -137,6 +137,21 @@ kernel: 1 warning"""
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("kept, lost = tl.load(x[:, :]), tl.load(x[0:4, :])", "delete this load of line 7, or "),
+        ("kept = tl.load(x[:, :]); lost = tl.load(x[0:4, :])", "delete this load of line 7, or "),
+        ("kept = tl.load(x[:, :])\n    lost: ks.Handle = tl.load(x[0:4, :])  # why", "delete line 8, or "),
+        ("kept = tl.load(x[:, :])\n    lost = again = (tl.load(x[0:4, :]))", "delete line 8, or "),
+    ],
+)
+def test_a_line_that_holds_other_code_is_not_to_be_deleted(lint: Lint, line: str, told: str) -> None:
+    """Else the load that is needed would go with the one that is not."""
+    report = lint(body(f"with tl.scratch_scope():\n    {line}\n    tl.store(o[:, :], kept)\n"), X, X)
+    assert [d.help.startswith(told) for d in report if d.code == "KS301"] == [True]
+
+
 def test_a_prefetch_that_runs_one_tile_too_far_is_told_which_loads_are_lost(lint: Lint) -> None:
     """Only the last one, with the remedy for a loop that loads ahead."""
     text = """
