@@ -247,6 +247,7 @@ def _make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: A
             help=f"use a coarser unit: up to {_LONGEST} in all",
         )
     pairs = np.unique(pairs.astype(np.int64)[:, ::-1], axis=0) if len(pairs) else pairs.astype(np.int64)
+    lanes = np.minimum(lanes, max(n, 1))  # more lanes than nodes change nothing, and each would take memory
     return Dag(duration, on, lanes, source=pairs[:, 1].copy(), target=pairs[:, 0].copy(), release_ps=ready)
 
 

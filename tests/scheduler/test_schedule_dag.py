@@ -214,6 +214,12 @@ def test_arrays_that_do_not_fit(change: dict[str, Any], message: str) -> None:
         schedule_dag(**{**case, **change})
 
 
+def test_more_lanes_than_nodes_change_nothing() -> None:
+    """An engine with lanes without end is one with a lane a node, and takes no memory for the others."""
+    for effort in EFFORTS:
+        assert schedule_dag([3, 2, 1], [0, 0, 0], [2**62], [(0, 2)], effort=effort).tolist() == [0, 0, 3]
+
+
 def test_an_unknown_rule() -> None:
     """A misspelt rule names the nearest."""
     with pytest.raises(PolicyError, match="did you mean 'longest_path'"):
