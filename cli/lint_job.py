@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import signal
 import threading
 import traceback
@@ -54,6 +55,13 @@ class LintJob:
             return str(self.target)
         kernel, launch = self.launch
         return f"{attrs.evolve(self.target, kernel=kernel)} ({launch})"
+
+    @property
+    def command_alone(self) -> str:
+        """The command that does this job alone and without a process of its own, for a shell."""
+        kernel, launch = self.launch or (self.target.kernel, self.only)
+        words = ["kernscope", "lint", "--jobs", "0", str(attrs.evolve(self.target, kernel=kernel))]
+        return shlex.join([*words, "--launch", launch] if launch is not None else words)
 
     def configured(self, config: LintConfig) -> LintJob:
         """The job with the rules and options of a configuration."""

@@ -124,7 +124,7 @@ def _receive(one: _Running) -> Answer | str:
         one.process.join(_GRACE_S)
         how = _ending(one.process.exitcode)
         return Failure(
-            str(one.job), f"{one.job} ended its process: {how}\n  help: run it alone: kernscope lint --jobs 0"
+            str(one.job), f"{one.job} ended its process: {how}\n  help: run it alone: {one.job.command_alone}"
         )
     return answer
 

@@ -79,6 +79,7 @@ def test_faults_of_a_launch_stay_its_own(kernscope, write):
     ]
     assert "in modes (it was here)" in done.err
     assert done.err.count("help:") == 5
+    assert "help: run it alone: kernscope lint --jobs 0 mine.py::modes --launch crash\n" in done.err
 
 
 @pytest.mark.slow
@@ -89,6 +90,7 @@ def test_a_file_that_ends_its_process_on_import_harms_no_other(kernscope, write,
     done = kernscope("lint", tmp_path, "--timeout", "4", "--select", "KS2")
     assert done.status == 2
     assert "exits.py ended its process: exit status 0" in done.err
+    assert re.search(r"run it alone: kernscope lint --jobs 0 \S*exits\.py\n", done.err)
     assert "hangs.py did not end within 4 s" in done.err and "hangs.py:4" in done.err
     assert "KS201" in done.out
 
