@@ -3,6 +3,7 @@ critical chain; and its entry on plain arrays, :func:`schedule_dag`."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -179,10 +180,9 @@ def schedule_dag(
         raise PolicyError(f"no priority rule {priority!r}", help=did_you_mean(priority, PRIORITIES, what="rules"))
     given = None if isinstance(priority, str) else _column(priority, len(dag), "priority")
     if scratch is not None:
-        nbytes = _column(scratch[0], len(dag), "scratch")
-        _check_range(nbytes, 0, None, "scratch")
+        nbytes, limit = _scratch(scratch, len(dag))
         first = PRIORITIES[priority](dag) if given is None else given
-        return _search_within(dag, wanted, first, given is None, nbytes, int(scratch[1]), seed)
+        return _search_within(dag, wanted, first, given is None, nbytes, limit, seed)
     bound_ps = best_bound_ps(dag) if wanted.visits else 0
     if given is not None:
         return search(dag, wanted, priority=given, bound_ps=bound_ps, seed=seed)
@@ -249,6 +249,20 @@ def _make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: A
     pairs = np.unique(pairs.astype(np.int64)[:, ::-1], axis=0) if len(pairs) else pairs.astype(np.int64)
     lanes = np.minimum(lanes, max(n, 1))  # more lanes than nodes change nothing, and each would take memory
     return Dag(duration, on, lanes, source=pairs[:, 1].copy(), target=pairs[:, 0].copy(), release_ps=ready)
+
+
+def _scratch(given: Any, n: int) -> tuple[IntArray, int]:
+    try:
+        each, limit = given
+        limit = operator.index(limit)
+    except (TypeError, ValueError):
+        raise InfeasibleError(
+            f"scratch={given!r}",
+            help="pass two things: the bytes of each node's result, and how many there are for all",
+        ) from None
+    nbytes = _column(each, n, "scratch")
+    _check_range(nbytes, 0, None, "scratch")
+    return nbytes, limit
 
 
 def _column(values: Any, length: int | None, name: str) -> IntArray:

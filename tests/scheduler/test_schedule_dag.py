@@ -205,6 +205,11 @@ def test_a_cycle_is_named() -> None:
         ({"edges": [(0, 2)]}, "edges holds values from 0 to 2"),
         ({"edges": [(0, 1, 2)]}, r"edges of shape \(1, 3\)"),
         ({"release_ps": [-1, 0]}, "release_ps holds values from -1 to 0"),
+        ({"scratch": 5}, "scratch=5"),
+        ({"scratch": ([1, 1], None)}, r"scratch=\(\[1, 1\], None\)"),
+        ({"scratch": ([1, 1], 7.9)}, r"scratch=\(\[1, 1\], 7.9\)"),
+        ({"scratch": ([1, 1], 7, 9)}, r"scratch=\(\[1, 1\], 7, 9\)"),
+        ({"scratch": ([1], 7)}, r"scratch of shape \(1,\)"),
     ],
 )
 def test_arrays_that_do_not_fit(change: dict[str, Any], message: str) -> None:
