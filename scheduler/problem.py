@@ -88,7 +88,7 @@ def make_problem(graph: Graph, machine: Machine) -> Problem:
         dag=Dag(
             duration_ps=duration,
             engine=engine,
-            channels=np.array([instance.channels for instance in engines], dtype=np.int64),
+            channels=np.array([min(instance.channels, max(len(duration), 1)) for instance in engines], dtype=np.int64),
             source=edges.source.astype(np.int64),
             target=edges.target.astype(np.int64),
             release_ps=release[command],

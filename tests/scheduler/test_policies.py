@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import kernelgen
 import numpy as np
+import picturekernels as pk
 import pytest
 from hypothesis import given
 from problemgen import problems
 
-from kernscope import PolicyError
+from kernscope import PolicyError, load_machine, schedule
 from kernscope.scheduler.bounds import lower_bounds
 from kernscope.scheduler.constraints import make_constraints
 from kernscope.scheduler.dag import longest_from_start, longest_to_end
@@ -173,3 +174,14 @@ def test_names_are_checked() -> None:
         check_policy("lasy")
     with pytest.raises(PolicyError, match=r"no effort 'hihg'\n  help: did you mean 'high'\?"):
         check_effort("hihg")
+
+
+@pytest.mark.parametrize("policy", ["queued", "list"])
+def test_a_machine_of_more_channels_than_nodes(policy: str) -> None:
+    """They change nothing, and take neither memory nor time."""
+    graph = pk.sweep(3)
+    few, many = (
+        schedule(graph, policy, machine=load_machine().override({"dma_read.channels": channels}))
+        for channels in (str(len(graph)), str(2**62))
+    )
+    assert many.makespan_ps == few.makespan_ps
