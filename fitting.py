@@ -18,6 +18,7 @@ from .frames import author_frames
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from .ir.graph import Graph
 from .ir.location import Location
+from .ir.ops import OPERATIONS, Engine
 from .ir.text import quote
 from .linter import RULES, lint_graph
 from .scheduler.liveness import Liveness, ViolationKind, liveness
@@ -33,6 +34,9 @@ MAX_VALUES = 10_000
 
 #: What stops a value, besides overflow: a kernel with such a finding is no kernel to ship, however small its scratch.
 _ERROR_RULES = tuple(code for code, rule in RULES.items() if rule.severity == "error" and code != "KS101")
+
+#: By operation, whether it keeps an engine busy.
+_WORKS = OPERATIONS.mask(lambda operation: operation.engine is not Engine.NONE)
 
 
 def fit(
@@ -147,6 +151,8 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str) -> Fit
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         return FitRow(value, "finding", f"{first.code} {first.name}: {first.message}{more}", first.location, peak)
+    if not _WORKS[graph.nodes.op].any():  # no loop runs: it would be the smallest and the fastest
+        return FitRow(value, "refused", "the kernel does nothing with this value", None, peak)
     if goal == "memory":
         return FitRow(value, "fits", peak_bytes=peak)
     return _timed(value, graph, machine, peak)

@@ -71,7 +71,7 @@ def flash_attention(
             f"flash_attention of q {q.shape}, k {k.shape}, v {v.shape} into o {o.shape}",
             help="give q and o of shape (S_q, D), k and v of shape (S_kv, D)",
         )
-    if s_q % rows or s_kv % tile or (causal and s_q > s_kv):
+    if min(rows, tile) < 1 or s_q % rows or s_kv % tile or (causal and s_q > s_kv):
         raise ks.ShapeError(
             f"{s_q} queries in blocks of {rows} and {s_kv} keys in tiles of {tile}",
             help="blocks and tiles must divide, and a causal kernel needs a key for each query",

@@ -31,22 +31,27 @@ COMPOSITE = "composite"
 
 @attrs.frozen
 class NumberRule:
-    """What a number of a machine description may be: its least value, whether that itself is allowed, and whether it
-    must be an integer."""
+    """What a number of a machine description may be: its least value, whether that itself is allowed, whether it must
+    be an integer, and the greatest value, where there is one."""
 
     words: str
     exclusive: bool
     integer: bool = False
+    most: int | None = None
 
     def accepts(self, value: Fraction) -> bool:
-        return (value > 0 or (value == 0 and not self.exclusive)) and (not self.integer or value.denominator == 1)
+        enough = value > 0 or (value == 0 and not self.exclusive)
+        return enough and (self.most is None or value <= self.most) and (not self.integer or value.denominator == 1)
 
 
 COUNT = NumberRule("an integer above 0", exclusive=True, integer=True)
+#: Lanes are rows in every picture of a schedule.
+LANES = NumberRule("an integer from 1 to 1024", exclusive=True, integer=True, most=1024)
 ABOVE_ZERO = NumberRule("a number above 0", exclusive=True)
 NOT_NEGATIVE = NumberRule("a number, 0 or more", exclusive=False)
 
 Count = Annotated[int, COUNT]
+Lanes = Annotated[int, LANES]
 Above0 = Annotated[Fraction, ABOVE_ZERO]
 NotNegative = Annotated[Fraction, NOT_NEGATIVE]
 
@@ -103,7 +108,7 @@ class Scratch:
 class Dma:
     """One direction of the DMA engine: ``channels`` transfers at once, each ``latency_ns + nbytes / bytes_per_ns``."""
 
-    channels: Count
+    channels: Lanes
     latency_ns: NotNegative
     bytes_per_ns: Above0
 

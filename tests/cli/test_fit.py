@@ -287,3 +287,16 @@ def test_mistakes_of_the_command(kernscope, good):
     done = kernscope("fit", good, "--param", "amout", "--range", "1:2")
     assert done.status == 2 and "did you mean 'amount'?" in done.err
     assert kernscope("fit", good, "--range", "1:2").status == 2
+
+
+def test_a_value_with_which_nothing_is_done_does_not_fit() -> None:
+    """Zero iterations take no scratch and no time, and are no kernel."""
+
+    def rows_of(x: ks.HbmTensor, o: ks.HbmTensor, *, rows: int) -> None:
+        for i in range(0, 32, rows):
+            with tl.scratch_scope():
+                tl.store(o[i : i + rows, :], tl.load(x[i : i + rows, :]) * 2)
+
+    found = ks.fit(rows_of, "rows", (-8, 8, 16), goal="time", x=ks.hbm((32, 8), "f32"), o=ks.hbm((32, 8), "f32"))
+    assert found[-8].verdict == "refused" and "does nothing" in found[-8].reason
+    assert found.best is not None and found.best.value > 0

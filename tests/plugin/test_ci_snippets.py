@@ -72,7 +72,11 @@ def hook() -> dict[str, Any]:
 
 def test_the_hook_is_one_that_pre_commit_takes() -> None:
     """Installed from this repository, for Python files."""
-    assert (hook()["id"], hook()["entry"], hook()["language"]) == ("kernscope-lint", "kernscope lint", "python")
+    assert (hook()["id"], hook()["entry"], hook()["language"]) == (
+        "kernscope-lint",
+        "kernscope lint --jobs 1",
+        "python",
+    )
     assert hook()["types"] == ["python"] and hook()["require_serial"] is True
 
 

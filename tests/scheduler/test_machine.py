@@ -185,3 +185,11 @@ def test_overrides_that_do_not_fit(path: str, text: str, message: str) -> None:
     """An unknown path names the nearest; a wrong value is refused like in a file."""
     with pytest.raises(OptionError, match=message):
         load_machine().override({path: text})
+
+
+@pytest.mark.parametrize("channels", ["0", "1025", str(2**62)])
+def test_an_engine_has_lanes_that_can_be_drawn(channels: str) -> None:
+    """Each is a row of the timelines: 1 to 1024 of them."""
+    with pytest.raises(OptionError, match="an integer from 1 to 1024"):
+        load_machine().override({"dma_read.channels": channels})
+    assert load_machine().override({"dma_read.channels": "1024"}).dma_read.channels == 1024
