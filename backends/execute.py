@@ -16,7 +16,7 @@ from ..ir.graph import Graph, Node
 from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray, StorageKind
 from .execute_inputs import ready_inputs
-from .execute_memory import Memory, held_bytes
+from .execute_memory import Memory
 from .execute_order import Order, execution_order
 from .execute_plan import Plans
 from .execute_track import OrderTracker, ProgramTracker, Tracker
@@ -119,7 +119,7 @@ def _refuse_bounds_faults(graph: Graph) -> None:
 
 def _refuse_overflow(graph: Graph) -> None:
     storages = graph.storages
-    ends = np.where(storages.kind == StorageKind.SCRATCH, storages.address + held_bytes(graph), 0)
+    ends = np.where(storages.kind == StorageKind.SCRATCH, storages.address + graph.held_bytes, 0)
     over = np.flatnonzero(ends > graph.target.scratch_bytes)
     if not len(over):
         return

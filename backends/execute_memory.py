@@ -10,16 +10,7 @@ from ..ir.graph import Graph
 from ..ir.tables import IntArray, Mode, StorageKind
 from .execute_views import Array, View
 
-__all__ = ["Memory", "held_bytes"]
-
-
-def held_bytes(graph: Graph) -> IntArray:
-    """Bytes each storage takes from the budget: an allocation's size rounded up to the target's alignment (an HBM
-    tensor's as it is)."""
-    storages, align = graph.storages, graph.target.align
-    rounded = -(-storages.nbytes // align) * align
-    held: IntArray = np.where(storages.kind == StorageKind.SCRATCH, rounded, storages.nbytes)
-    return held
+__all__ = ["Memory"]
 
 
 class Memory:
@@ -31,7 +22,7 @@ class Memory:
         storages = graph.storages
         scratch = storages.kind == StorageKind.SCRATCH
         ends = np.zeros(graph.ranks, dtype=np.int64)
-        np.maximum.at(ends, storages.rank[scratch], (storages.address + held_bytes(graph))[scratch])
+        np.maximum.at(ends, storages.rank[scratch], (storages.address + graph.held_bytes)[scratch])
         self.high_water_bytes: tuple[int, ...] = tuple(ends.tolist())
         self.scratch: list[IntArray] = [np.zeros(size, dtype=np.uint8) for size in self.high_water_bytes]
         self._hbm = {row: self._tensor(row, inputs.get(name)) for name, row in graph.tensors.items()}

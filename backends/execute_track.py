@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.tables import IntArray, StorageKind
-from .execute_memory import Memory, held_bytes
+from .execute_memory import Memory
 from .execute_plan import Plan, Plans
 from .execute_views import View
 
@@ -43,7 +43,7 @@ class _Poisoner(Tracker):
     def __init__(self, graph: Graph, plans: Plans, memory: Memory) -> None:
         self._plans, self._memory = plans, memory
         storages = graph.storages
-        held = held_bytes(graph)
+        held = graph.held_bytes
         self._is_hbm = plans.is_hbm
         self._rank: list[int] = storages.rank.tolist()
         self._begin: list[int] = storages.address.tolist()

@@ -48,7 +48,7 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
             function=place.function if place else "",
             work=(work0, work1, work2),
             work_kind=operation.work_kind.value,
-            dtype=dtypes.BY_INDEX[dtype].short,
+            dtype=dtypes.ALL[dtype].short,
             command=command,
             channel=channel,
         )

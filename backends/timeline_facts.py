@@ -122,7 +122,7 @@ def _work(graph: Graph, node: int) -> Work:
     kind = graph[node].operation.work_kind
     nodes = graph.nodes
     numbers = [int(column[node]) for column in (nodes.work0, nodes.work1, nodes.work2)]
-    dtype = ("dtype", dtypes.BY_INDEX[nodes.dtype[node]].short)
+    dtype = ("dtype", dtypes.ALL[nodes.dtype[node]].short)
     if kind is WorkKind.BYTES:
         return ("bytes", numbers[0]), dtype
     if kind is WorkKind.ELEMENTS:

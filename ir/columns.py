@@ -62,6 +62,14 @@ class GraphColumns:
         return np.searchsorted(self.accesses.node, np.arange(len(self.nodes) + 1))
 
     @cached_property
+    def held_bytes(self) -> IntArray:
+        """By storage: the bytes an allocation takes from the budget (rounded up to the target's alignment); 0 for
+        HBM."""
+        align = self.target.align
+        rounded = -(-self.storages.nbytes // align) * align
+        return np.where(self.storages.kind == StorageKind.SCRATCH, rounded, 0)
+
+    @cached_property
     def tensors(self) -> dict[str, int]:
         """The HBM tensors: storage row by name, in argument order."""
         return {

@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import DTypeError, did_you_mean, shown
 
-__all__ = ["ALL", "BY_INDEX", "DType", "bool_", "float32", "int32", "of", "of_numpy", "promote"]
+__all__ = ["ALL", "DType", "bool_", "float32", "int32", "of", "of_numpy", "promote"]
 
 
 @attrs.frozen(eq=False)
@@ -69,8 +69,8 @@ def _declare() -> tuple[DType, ...]:
     )
 
 
+#: All element types, each at its ``index``.
 ALL: tuple[DType, ...] = _declare()
-BY_INDEX = ALL
 _BY_NAME: Mapping[str, DType] = MappingProxyType({key: d for d in ALL for key in (d.name, d.short)})
 _BY_NUMPY: Mapping[np.dtype[Any], DType] = MappingProxyType({d.numpy: d for d in ALL})
 

@@ -271,7 +271,7 @@ class Node:
 
     @property
     def dtype(self) -> DType:
-        return dtypes.BY_INDEX[int(self.graph.nodes.dtype[self.id])]
+        return dtypes.ALL[int(self.graph.nodes.dtype[self.id])]
 
     @property
     def attributes(self) -> Mapping[str, Any]:

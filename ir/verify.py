@@ -257,7 +257,7 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
     """An allocation stands where its rank's cursor was, rounded sizes follow each other, and exits rewind. In a graph
     of K buffers: scopes and allocations stand where K rotating copies put them (:mod:`kernscope.ir.rebuffer`), and
     nothing is accessed after its scope."""
-    storages, scopes, align = graph.storages, graph.scopes, graph.target.align
+    storages, scopes = graph.storages, graph.scopes
     rows = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
     if np.any(np.diff(rows) != 1) or (len(rows) and rows[-1] != len(storages) - 1):
         yield "HBM tensors do not all come before the allocations"
@@ -265,8 +265,7 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
     if graph.buffers:
         yield from misplaced(graph, rows)
         return
-    held = -(-storages.nbytes[rows] // align) * align
-    ends = storages.address[rows] + held
+    ends = storages.address[rows] + graph.held_bytes[rows]
     events = [(int(storages.born[r]), 1, int(r)) for r in rows]
     # What is born with a scope's opening marker still lies before it: its own allocations come after the marker.
     events += [(int(node), 2, scope) for scope, node in enumerate(scopes.enter.tolist()) if node >= 0]

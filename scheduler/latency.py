@@ -98,9 +98,7 @@ def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     first, inverse = _unique_work(nodes)
     columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype)
     rows = zip(*(column[first].tolist() for column in columns), strict=True)
-    each = [
-        duration_ps(machine, OPERATIONS.by_code(op), (a, b, c), dtypes.BY_INDEX[dtype]) for op, a, b, c, dtype in rows
-    ]
+    each = [duration_ps(machine, OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype]) for op, a, b, c, dtype in rows]
     total = sum(ps * int(n) for ps, n in zip(each, np.bincount(inverse, minlength=len(each)), strict=True))
     if total >= LONGEST_PS:
         raise MachineError(

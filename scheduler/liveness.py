@@ -21,7 +21,6 @@ from .liveness_violations import (
     ViolationColumns,
     ViolationKind,
     find_violations,
-    held_bytes,
     rank_bounds,
 )
 from .placement import Placed, ScratchPlacement, place_blocks
@@ -218,7 +217,7 @@ def liveness(graph: GraphColumns) -> Liveness:
     storages, accesses = graph.storages, graph.accesses
     count = len(graph.nodes)
     bounds = rank_bounds(graph)
-    held = held_bytes(graph)
+    held = graph.held_bytes
     scratch = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
 
     of_scratch = storages.kind[accesses.storage] == StorageKind.SCRATCH

@@ -17,7 +17,7 @@ from ..ir.columns import GraphColumns
 from ..ir.layout import Layout
 from ..ir.tables import IntArray, Mode, StorageKind
 
-__all__ = ["Violation", "ViolationColumns", "ViolationKind", "find_violations", "held_bytes", "rank_bounds"]
+__all__ = ["Violation", "ViolationColumns", "ViolationKind", "find_violations", "rank_bounds"]
 
 
 class ViolationKind(enum.StrEnum):
@@ -105,13 +105,6 @@ def rank_bounds(graph: GraphColumns) -> IntArray:
     return np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
 
 
-def held_bytes(graph: GraphColumns) -> IntArray:
-    """By storage: the bytes an allocation takes from the budget (rounded up to the target's alignment); 0 for HBM."""
-    align = graph.target.align
-    rounded = -(-graph.storages.nbytes // align) * align
-    return np.where(graph.storages.kind == StorageKind.SCRATCH, rounded, 0)
-
-
 def find_violations(graph: GraphColumns) -> ViolationColumns:
     """All faults, ordered by node, then by kind (in the order of :class:`ViolationKind`), then by allocation."""
     parts = [*_stale_accesses(graph), _unwritten_reads(graph), _overflows(graph)]
@@ -159,7 +152,7 @@ def _next_owner(graph: GraphColumns, allocations: IntArray) -> IntArray:
     found = np.full(len(storages), -1, dtype=np.int64)
     if not len(allocations):
         return found
-    ends = (storages.address + held_bytes(graph)).tolist()
+    ends = (storages.address + graph.held_bytes).tolist()
     rank, address = storages.rank.tolist(), storages.address.tolist()
     # The first row made after the exit: births never decrease, as ranks follow one another (and HBM comes before all).
     queries: dict[int, list[int]] = {}
@@ -291,7 +284,7 @@ def _elements_shown(layout: Layout) -> int:
 
 def _overflows(graph: GraphColumns) -> ViolationColumns:
     storages = graph.storages
-    ends = storages.address + held_bytes(graph)
+    ends = storages.address + graph.held_bytes
     rows = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ends > graph.target.scratch_bytes))
     rank = storages.rank[rows]
     bounds = rank_bounds(graph)
