@@ -30,6 +30,7 @@ __all__ = [
     "LaunchError",
     "LifetimeError",
     "MachineError",
+    "MemoryLimitError",
     "MissingExtraError",
     "NodeLimitError",
     "NotTracingError",
@@ -191,6 +192,10 @@ class OrderError(KernscopeError, ValueError):
 
 class ExecutionError(KernscopeError, RuntimeError):
     """A graph that cannot be executed on numbers."""
+
+
+class MemoryLimitError(ExecutionError, MemoryError):
+    """A graph whose tensors do not fit into the memory of the machine that is to execute it."""
 
 
 class OptionError(KernscopeError, ValueError):
