@@ -289,8 +289,11 @@ class ExecutionError(KernscopeError, RuntimeError):
     fix = "Mend what `kernscope lint` reports first."
 
 
-class MemoryLimitError(ExecutionError, MemoryError):
-    """A graph whose tensors do not fit into the memory of the machine that is to execute it."""
+class MemoryLimitError(KernscopeError, MemoryError):
+    """Tensors that do not fit into the memory of the machine that is to execute the graph."""
+
+    code = "KE406"
+    fix = "Execute a smaller launch; tracing, linting and scheduling need no tensor's memory."
 
 
 class OptionError(KernscopeError, ValueError):

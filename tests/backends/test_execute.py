@@ -331,7 +331,7 @@ def test_memory_that_ends_in_the_middle_is_named(monkeypatch: pytest.MonkeyPatch
 
     graph = ks.trace(lambda o: tl.store(o[:], tl.zeros((4,), tl.float32)), o=ks.hbm((4,), "f32"))
     monkeypatch.setattr("kernscope.backends.execute.Memory", refuse)
-    with pytest.raises(ks.MemoryLimitError, match="take 16 B .the largest, 'o', 16 B., and memory ended") as caught:
+    with pytest.raises(ks.MemoryLimitError, match=r"take 16 B \(the largest, 'o', 16 B\), and memory ended") as caught:
         execute(graph)
     assert isinstance(caught.value, MemoryError) and caught.value.help
 
