@@ -17,7 +17,7 @@ from .report_data import ReportData
 from .report_embed import embedded_text
 from .report_markup import shown
 from .report_picture import PICTURE_CSS
-from .report_sections import sections, tiles
+from .report_sections import details, panes, size_line, strip
 from .report_source import LineTable
 
 __all__ = ["ReportData", "report_html", "write_report"]
@@ -33,22 +33,33 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
     style = (_HERE / "report.css").read_text(encoding="utf-8")
     drawing = draw(data.graph, schedule=data.best)
     lines = LineTable(data.graph, data.sources)
-    parts = sections(data, drawing, lines)
+    source, tracks = panes(data, lines)
+    parts = details(data, drawing)
     script = _script()
-    ranks = f", {data.graph.ranks} ranks" if data.graph.ranks > 1 else ""
+    # What is shown first: what is wrong, else what changed, else the graph.
+    opened = "findings" if data.lint.counts["error"] else "against" if data.against is not None else "graph"
+    current = ' aria-current="true"'
+    empty = "" if len(data.lint) else " empty"  # one word in the strip says so
     text = template.substitute(
         title=shown(data.title),
-        subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>{ranks}",
+        subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>",
+        size=size_line(data),
         generator=shown(f"kernscope {data.version}".strip()),
         style="\n".join([style, PICTURE_CSS]),
         script=script,
         script_hash=_hash(script),
         data=embedded_text(data, drawing.box_of if drawing.data is not None else None, lines),
-        links="\n".join(f'<li><a href="#{anchor}">{heading}</a></li>' for anchor, heading, _ in parts),
-        tiles=tiles(data),
-        sections="\n".join(
-            f'<section id="{anchor}" aria-labelledby="{anchor}-title"><h2 id="{anchor}-title">{heading}</h2>\n'
-            f"{content}\n</section>"
+        links="\n".join(
+            f'<li><a href="#{anchor}" data-tab="{anchor}"{current if anchor == opened else ""}>{heading}</a></li>'
+            for anchor, heading, _ in parts
+            if anchor != "findings" or len(data.lint)
+        ),
+        strip=strip(data),
+        source=source,
+        tracks=tracks,
+        details="\n".join(
+            f'<section class="detail{empty if anchor == "findings" else ""}" id="{anchor}" '
+            f'aria-labelledby="{anchor}-title"><h2 id="{anchor}-title">{heading}</h2>\n{content}\n</section>'
             for anchor, heading, content in parts
         ),
     )
