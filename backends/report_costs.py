@@ -16,6 +16,7 @@ from ..scheduler.units import format_ps
 from .report_charts import chain_times, short_size
 from .report_data import ReportData
 from .report_markup import shown
+from .report_paths import PagePaths
 from .report_source import LineTable, SourceText
 
 __all__ = ["hottest_lines", "source_section"]
@@ -30,7 +31,7 @@ _HEADS = (
 )
 
 
-def source_section(data: ReportData, lines: LineTable) -> str:
+def source_section(data: ReportData, lines: LineTable, paths: PagePaths) -> str:
     """The functions line by line, with what each line costs in the gutter, as HTML."""
     if not len(lines):
         return '<p class="mute">The source is not at hand.</p>'
@@ -43,12 +44,12 @@ def source_section(data: ReportData, lines: LineTable) -> str:
     busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.end_ps - best.start_ps)
     chain = [0] * len(lines) if best is None else lines.sums(*chain_times(best))
     makespan = best.makespan_ps if best is not None else 0
-    costs = _Costs(counts, busy, chain, moved, held, makespan, _findings_by_line(data))
+    costs = _Costs(counts, busy, chain, moved, held, makespan, _findings_by_line(data), paths)
     rows: list[str] = []
     at = 0
     above = ""
     for text in lines.texts:
-        named = shown(text.file) if text.file != above else ""  # between functions of one file: a gap
+        named = shown(paths.name(text.file)) if text.file != above else ""  # between functions of one file: a gap
         rows.append(f'<tr class="file{"" if named else " gap"}"><th colspan="7">{named}</th></tr>')
         above = text.file
         for offset, line in enumerate(text.lines):
@@ -98,6 +99,7 @@ class _Costs:
     held: list[int]
     makespan: int
     findings: dict[tuple[str, int], list[Diagnostic]]
+    paths: PagePaths
 
     def row(self, at: int, text: SourceText, number: int, line: str) -> str:
         cells = [
@@ -107,10 +109,7 @@ class _Costs:
             ("g-peak", self._bar(self.held, at, short_size)),
             ("g-nodes", f"{self.counts[at]:,}" if self.counts[at] else ""),
         ]
-        badges = "".join(
-            f'<span class="badge {shown(d.severity)}" title="{shown(d.message)}">{shown(d.code)}</span>'
-            for d in self.findings.get((text.file, number), ())
-        )
+        badges = "".join(self._badge(d) for d in self.findings.get((text.file, number), ()))
         active = f' data-line="{at}" tabindex="0" role="button"' if self.counts[at] else ""
         code = escape(printable(line.expandtabs(4)), quote=True) or "&#8203;"
         numbers = "".join(f'<td class="num {kind}">{cell}</td>' for kind, cell in cells)
@@ -118,6 +117,10 @@ class _Costs:
             f'<tr{active}><td class="num mute">{number}</td>{numbers}'
             f'<td class="code"><span>{code}</span>{badges}</td></tr>'
         )
+
+    def _badge(self, diagnostic: Diagnostic) -> str:
+        message = shown(self.paths.in_text(diagnostic.message))
+        return f'<span class="badge {shown(diagnostic.severity)}" title="{message}">{shown(diagnostic.code)}</span>'
 
     def _share(self, ps: int) -> str:
         percent = 100 * ps / max(self.makespan, 1)

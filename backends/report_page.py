@@ -16,9 +16,12 @@ from .output import check_folder, write_output
 from .report_data import ReportData
 from .report_embed import embedded_text
 from .report_markup import shown
+from .report_panes import panes
+from .report_paths import PagePaths
 from .report_picture import PICTURE_CSS
-from .report_sections import details, panes, size_line, strip
+from .report_sections import details
 from .report_source import LineTable
+from .report_strip import size_line, strip
 
 __all__ = ["ReportData", "report_html", "write_report"]
 
@@ -33,8 +36,9 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
     style = (_HERE / "report.css").read_text(encoding="utf-8")
     drawing = draw(data.graph, schedule=data.best)
     lines = LineTable(data.graph, data.sources)
-    source, tracks = panes(data, lines)
-    parts = details(data, drawing)
+    paths = _paths(data)
+    source, tracks = panes(data, lines, paths)
+    parts = details(data, drawing, paths)
     script = _script()
     # What is shown first: what is wrong, else what changed, else the graph.
     opened = "findings" if data.lint.counts["error"] else "against" if data.against is not None else "graph"
@@ -64,6 +68,13 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
         ),
     )
     return text, drawing.notes
+
+
+def _paths(data: ReportData) -> PagePaths:
+    """The names of all files that the page can speak of."""
+    graphs = [data.graph, *([data.against.graph] if data.against is not None else [])]
+    frames = (graph.names[file] for graph in graphs for file in dict.fromkeys(graph.frames.file.tolist()))
+    return PagePaths.of([*(text.file for text in data.sources), *frames])
 
 
 def _script() -> str:

@@ -29,6 +29,19 @@ class GraphView {
     for (const box of this.svg.querySelectorAll("[data-box]")) {
       const { x, y, width, height } = box.getBBox();
       this.boxes.set(Number(box.dataset.box), { x: x * shift.a + shift.e, y: y * shift.d + shift.f, width, height });
+      this.squeeze(box);
+    }
+  }
+
+  // Graphviz laid the words out in another font, where this machine lacks that one: what is wider than its box is
+  // squeezed into it.
+  squeeze(box) {
+    const outline = box.querySelector("path, polygon");
+    const room = outline ? outline.getBBox().width - 8 : Infinity;
+    for (const words of box.querySelectorAll("text")) {
+      if (words.getComputedTextLength() <= room) continue;
+      words.setAttribute("textLength", room);
+      words.setAttribute("lengthAdjust", "spacingAndGlyphs");
     }
   }
 
