@@ -10,7 +10,7 @@ import pytest
 import kernscope as ks
 from kernscope.backends.report_paths import PagePaths
 
-SOURCE = '''
+SOURCE = """
 import kernscope as ks
 from kernscope import tl
 
@@ -21,7 +21,7 @@ def stuck(o: ks.HbmTensor) -> None:
     here = tl.recv("prev", (8, 8), tl.float32)
     tl.send("next", here)
     tl.store(o[:, :], here)
-'''
+"""
 
 
 def written(folder: Path, below: str) -> Path:
