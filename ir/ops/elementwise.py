@@ -27,7 +27,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _INTEGER_RANGE = {d: (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max) for d in dtypes.ALL if d.is_integer}
 
-_FLOAT_RANGE = {d: float(ml_dtypes.finfo(d.numpy).max) for d in dtypes.ALL if d.is_float}
+_FLOAT_RANGE = {
+    d: float(ml_dtypes.finfo(d.numpy).max)  # type: ignore[no-untyped-call]  # its stub has no types
+    for d in dtypes.ALL
+    if d.is_float
+}
 _WITHOUT_INFINITY = frozenset(d for d in _FLOAT_RANGE if not np.isinf(np.float32(np.inf).astype(d.numpy)))
 
 #: From here on ``float(value)`` overflows.
