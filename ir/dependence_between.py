@@ -7,7 +7,7 @@ import numpy as np
 from .columns import GraphColumns
 from .edge_rows import EdgeRows, ramp
 from .regions import byte_ranges
-from .tables import IntArray, Mode, Reason, StorageKind
+from .tables import IntArray, Mode, Reason
 
 __all__ = ["find_between_allocations"]
 
@@ -19,8 +19,8 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     waits for the last accesses of the one before: those are found for all bytes at once. Cells that something less
     regular touches (strided writes, stale uses, reads of unwritten bytes) go through the rule step by step.
     """
-    accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    scratch = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.SCRATCH)
+    accesses, storages = graph.accesses, graph.storages
+    scratch = np.flatnonzero(graph.in_scratch[accesses.storage])
     if not len(scratch):
         return
     start, stop, solid = byte_ranges(accesses, storages, graph.layouts)
@@ -30,10 +30,10 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     stale = (freed >= 0) & (accesses.node > freed)
     early = ~write & ((flags & 1) != 0)
     irregular = stale | early | (write & ~solid)
-    irregular &= storages.kind[storage] == StorageKind.SCRATCH
-    # The scratches of the ranks lie side by side on one line of bytes.
+    irregular &= graph.in_scratch[storage]
+    # The arenas lie side by side on one line of bytes.
     length = int(stop[scratch].max()) + 1
-    base = nodes.rank[accesses.node].astype(np.int64) * length
+    base = graph.arena[storage] * length
     low, high = start + base, stop + base
     # A read with gaps covers bytes that it does not read. Where nothing of its allocation wrote them before, it would
     # stand for the write that takes them over.

@@ -11,7 +11,7 @@ import numpy as np
 from .columns import GraphColumns
 from .edge_rows import EdgeRows, edge_rows, ramp
 from .regions import boxes, flat_range_boxes
-from .tables import AccessKind, IntArray, Mode, Reason, StorageKind
+from .tables import AccessKind, IntArray, Mode, Reason
 
 __all__ = ["find_within_storages"]
 
@@ -159,7 +159,7 @@ def _places(graph: GraphColumns) -> IntArray:
     """For each access the number of the memory it meets others in: its allocation, or its tensor as its rank sees
     it."""
     accesses, storages = graph.accesses, graph.storages
-    hbm = storages.kind[accesses.storage] == StorageKind.HBM
+    hbm = ~graph.in_scratch[accesses.storage]
     rank = graph.nodes.rank[accesses.node].astype(np.int64)
     wide = accesses.storage.astype(np.int64) + np.where(hbm, rank * len(storages), 0)
     return np.asarray(np.unique(wide, return_inverse=True)[1])
