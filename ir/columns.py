@@ -98,10 +98,7 @@ class GraphColumns:
     @cached_property
     def tensors(self) -> dict[str, int]:
         """The tensors in global memory: storage row by name, in argument order."""
-        return {
-            self.names[self.storages.name[row]]: int(row)
-            for row in np.flatnonzero(~self.in_scratch)
-        }
+        return {self.names[self.storages.name[row]]: int(row) for row in np.flatnonzero(~self.in_scratch)}
 
     def location(self, stack: int) -> Location | None:
         """The source location of a row of the stack table, with its callers; None for -1."""

@@ -17,9 +17,9 @@ from .dependence import find_edges
 from .dtypes import DType
 from .layout import Layout
 from .location import Location
+from .memories import Memory
 from .ops import OPERATIONS, Operand, Operation, Work
 from .saved import write_columns
-from .memories import Memory
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason
 from .text import describe_access, format_graph, format_node, quote
 

@@ -63,6 +63,10 @@ class Target:
         """The place of the memory where results go by default."""
         return self.memory_names.index(self.results)
 
+    def called(self, place: int) -> str:
+        """What messages call a memory: ``scratch`` where it is a rank's only one, else its name."""
+        return "scratch" if self.scratch_memories == (place,) else self.memory_names[place]
+
     @cached_property
     def capacities(self) -> IntArray:
         """The bytes that a rank has, by memory (0 for the global one: no limit)."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from .columns import GraphColumns
 from .dtypes import DType
-from .ops import OPERATIONS
 from .memories import Memory
+from .ops import OPERATIONS
 from .tables import Mode
 from .target import Target
 

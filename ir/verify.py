@@ -324,9 +324,7 @@ def _accesses_inside(graph: Graph) -> Iterator[str]:
     dtype = np.array([layout.dtype.index for layout in layouts], dtype=np.int64)
     whole = storages.layout[accesses.storage]
     outside = (accesses.offset < 0) | (accesses.offset + span[accesses.layout] > size[whole])
-    foreign = graph.in_scratch[accesses.storage] & (
-        storages.rank[accesses.storage] != graph.nodes.rank[accesses.node]
-    )
+    foreign = graph.in_scratch[accesses.storage] & (storages.rank[accesses.storage] != graph.nodes.rank[accesses.node])
     for what, wrong in (
         ("leaves its storage", outside),
         ("shows another dtype than its storage", dtype[accesses.layout] != dtype[whole]),

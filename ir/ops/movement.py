@@ -158,9 +158,31 @@ for _operation in (
     Operation("dot", Family.CONTRACTION, Engine.GEMM, "gemm/dot", _dot_rule, _dot, _mnk, _DOT),
     Operation("send", _MESSAGE, _LINK, "ipcq/ipcq_copy", _move_rule, _move, _moved, _SEND, **_SENDS, **_LETS_GO_ON),
     Operation("recv", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV, **_RECEIVES),
-    Operation("recv_async", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV_ASYNC, **_RECEIVES, **_LETS_GO_ON),
+    Operation(
+        "recv_async", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV_ASYNC, **_RECEIVES, **_LETS_GO_ON
+    ),
     Operation("wait", _MESSAGE, _NONE, "", _move_rule, _nothing_to_do, _nothing, _WAIT, **_WRITES_NOTHING),
-    Operation("scope_enter", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, "A scratch scope opens.", **_WRITES_NOTHING),
-    Operation("scope_exit", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, "A scratch scope closes.", **_WRITES_NOTHING),
+    Operation(
+        "scope_enter",
+        _MARKER,
+        _NONE,
+        "",
+        _marker_rule,
+        _nothing_to_do,
+        _nothing,
+        "A scratch scope opens.",
+        **_WRITES_NOTHING,
+    ),
+    Operation(
+        "scope_exit",
+        _MARKER,
+        _NONE,
+        "",
+        _marker_rule,
+        _nothing_to_do,
+        _nothing,
+        "A scratch scope closes.",
+        **_WRITES_NOTHING,
+    ),
 ):
     TABLE.add(attrs.evolve(_operation, public=False))
