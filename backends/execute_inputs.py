@@ -65,7 +65,7 @@ def _numpy_name(dtype: np.dtype[Any]) -> str:
 def first_unstored_loads(graph: Graph, order: IntArray) -> dict[int, int]:
     """For each HBM tensor (storage row) that is loaded, in this order, before those elements were stored: the first
     node that does so. In row order."""
-    accesses, storages = graph.accesses, graph.storages
+    accesses = graph.accesses
     in_hbm = ~graph.in_scratch[accesses.storage]
     reads = in_hbm & (accesses.mode == Mode.READ)
     position = np.empty(len(graph), dtype=np.int64)

@@ -129,7 +129,7 @@ def _storages(data: ReportData) -> dict[str, Any]:
     return {
         "names": [quote(data.graph.names[name]) for name in names],
         "name": pack(place[storages.name]),
-        "hbm": pack((~graph.in_scratch).astype(np.int64)),
+        "hbm": pack((~data.graph.in_scratch).astype(np.int64)),
         "rank": pack(storages.rank, delta=True),
         "address": pack(storages.address),
         "bytes": pack(live.held_bytes),

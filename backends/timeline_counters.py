@@ -31,9 +31,10 @@ class Counter:
 def counters_of(schedule: Schedule) -> tuple[Counter, ...]:
     """The counters of a schedule, by rank, in the order in which they are shown.
 
-    - ``scratch cursor`` (with several memories one for each, under its name): the end of the highest allocation held, in bytes. Over a schedule's time an allocation is held
-      from the start of its first access until the last node of its scope (or whatever uses it later) has ended. At its
-      largest it is the rank's peak, if the highest allocation is accessed at all.
+    - ``scratch cursor`` (with several memories one for each, under its name): the end of the highest allocation held,
+      in bytes. Over a schedule's time an allocation is held from the start of its first access until the last node of
+      its scope (or whatever uses it later) has ended. At its largest it is the rank's peak, if the highest allocation
+      is accessed at all.
     - ``scratch live``: the rounded bytes of the allocations between the start of their first and the end of their last
       access.
     - ``in flight to rank R (direction)``: slots of a channel in use: from the start of a send until its receive has

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from .errors import ArgumentError, shown
 from .layout import Layout
 from .location import Location
 from .memories import held_bytes
@@ -25,7 +26,7 @@ from .tables import (
 )
 from .target import Target
 
-__all__ = ["BoolArray", "GraphColumns"]
+__all__ = ["BoolArray", "GraphColumns", "expect_graph"]
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -66,7 +67,7 @@ class GraphColumns:
     @cached_property
     def in_scratch(self) -> BoolArray:
         """By storage: whether it is an allocation in a rank's own memory, not a tensor in the global one."""
-        return self.storages.memory != self.target.global_memory
+        return np.not_equal(self.storages.memory, self.target.global_memory)
 
     @cached_property
     def arena(self) -> IntArray:
@@ -129,3 +130,11 @@ class GraphColumns:
         name = self.names[self.scopes.name[scope]]
         place = self.location(int(self.scopes.stack[scope]))
         return name or (f"scope at {place.short}" if place else f"scope {scope}")
+
+
+def expect_graph(value: object, taker: str) -> None:
+    """Raise ``ArgumentError`` for what is no graph: a kernel that was not traced, most often."""
+    if not isinstance(value, GraphColumns):
+        raise ArgumentError(
+            f"{taker} takes a graph, not {shown(value)}", help="trace the kernel first: ks.trace(kernel, ...)"
+        )

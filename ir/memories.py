@@ -19,8 +19,8 @@ HBM, TCM = "hbm", "tcm"
 _Size = TypeVar("_Size", int, IntArray)
 
 
-def held_bytes(nbytes: _Size, align: int) -> _Size:
-    """What a size (or a column of sizes) takes of a memory: rounded up to the alignment."""
+def held_bytes(nbytes: _Size, align: _Size) -> _Size:
+    """What a size takes of a memory: rounded up to the alignment. Also of columns of sizes and alignments."""
     return -(-nbytes // align) * align
 
 

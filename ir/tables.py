@@ -163,8 +163,8 @@ class StorageTable(Table):
 
     ``memory`` is a place in ``Target.memories``; ``rank`` is -1 for a tensor; ``address`` the first byte in the rank's
     own memory (0 for a tensor); ``nbytes`` the bytes, before rounding; ``layout`` its dense layout; ``scope`` the scope
-    that frees it (-1 for a tensor); ``stack`` where it was made; ``name`` an index into ``Graph.names``; ``born`` the id that the
-    next node had when it was made, ``freed`` the ``scope_exit`` node that frees it (-1: never).
+    that frees it (-1 for a tensor); ``stack`` where it was made; ``name`` an index into ``Graph.names``; ``born`` the
+    id that the next node had when it was made, ``freed`` the ``scope_exit`` node that frees it (-1: never).
     """
 
     memory: IntArray
@@ -196,8 +196,8 @@ class ScopeTable(Table):
     """Scopes, in order of opening; each rank's first one is its kernel's own, without markers.
 
     ``parent`` is -1 for a kernel's own scope; ``enter`` and ``exit`` are the marker nodes (-1 for it); ``base`` is the
-    cursor on entry of the memory where results go, in bytes (with several buffers: where the scope's own copy begins); ``name`` an index into
-    ``Graph.names``; ``stack`` where it was opened (-1).
+    cursor on entry of the memory where results go, in bytes (with several buffers: where the scope's own copy begins);
+    ``name`` an index into ``Graph.names``; ``stack`` where it was opened (-1).
     """
 
     rank: IntArray

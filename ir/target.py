@@ -25,7 +25,9 @@ class Target:
     """The memories, the topology of the ranks, and slots per channel.
 
     ``memories`` are one global memory and at least one of each rank's own; a storage holds its memory's place among
-    them. ``results`` names the one, of a rank's own, where the results of operations go by default. ``topology`` is ``"ring"`` (directions next, prev) or ``"mesh2d"`` (north, south, east, west; ``shape`` is
+    them. ``results`` names the one, of a rank's own, where the results of operations go by default.
+
+    ``topology`` is ``"ring"`` (directions next, prev) or ``"mesh2d"`` (north, south, east, west; ``shape`` is
     ``(rows, cols)``, ``wraps`` joins the borders). An empty shape of a mesh means one row of all ranks.
     """
 

@@ -62,8 +62,9 @@ def memory_waits(
 
 
 def _across(question: _Question, rank: int, memory: int) -> list[Wait]:
-    """The waits between allocations of a rank in one of its memories. Where no use is stale, an allocation's accesses to some bytes all come
-    before the next owner's, and four of them say whether any is late; only if one is are all of them looked at."""
+    """The waits between allocations of a rank in one of its memories. Where no use is stale, an allocation's accesses
+    to some bytes all come before the next owner's, and four of them say whether any is late; only if one is are all of
+    them looked at."""
     accesses, storages = question.graph.accesses, question.graph.storages
     rows = np.flatnonzero(((storages.rank == rank) & (storages.memory == memory))[accesses.storage])
     freed = storages.freed[accesses.storage[rows]]

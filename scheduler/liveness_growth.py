@@ -39,7 +39,8 @@ class Growth:
 
 
 def find_growth(graph: GraphColumns, at_peak: IntArray, rank: int) -> tuple[Growth, ...]:
-    """The loops among the allocations that a rank holds at its peak (``at_peak``, storage rows of one memory in order of making).
+    """The loops among the allocations that a rank holds at its peak (``at_peak``: storage rows of one memory, in order
+    of making).
 
     Two allocations of one call stack in one scope instance are two iterations of a loop; those of one call (a composite
     has several) are one. Of the stacks of one loop the first stands for it, so that what an inner loop allocates counts

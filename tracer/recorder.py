@@ -15,6 +15,7 @@ from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..ir.errors import (
     ArgumentError,
+    BoundsError,
     KernscopeError,
     NodeLimitError,
     NotTracingError,
@@ -50,7 +51,9 @@ class Recorder:
     """Records the ranks of one trace, one after the other, into one graph.
 
     ``target`` gives the scratch budget and the topology. ``strict`` raises ``UseAfterScopeError`` at the first use of a
-    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``.
+    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``sites`` goes on
+    with those of an earlier trace; faults at the stack rows ``handled`` are raised in any case. ``raised`` are the
+    overflows and accesses out of bounds that were, each with its stack row.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Recorder:
         on_bounds: str = "raise",
         max_nodes: int = DEFAULT_MAX_NODES,
         boundary: CodeType | None = None,
+        sites: SiteTable | None = None,
+        handled: frozenset[int] = frozenset(),
     ) -> None:
         self.target = target
         self.ranks = ranks
@@ -70,7 +75,9 @@ class Recorder:
         self.on_overflow = on_overflow
         self.on_bounds = on_bounds
         self.max_nodes = max_nodes
-        self.sites = SiteTable(boundary)
+        self.sites = SiteTable(boundary) if sites is None else sites
+        self.handled = handled
+        self.raised: list[tuple[int, KernscopeError]] = []
         self.rank = -1
         self.node_count = 0
         self.rows = Rows()
@@ -211,7 +218,7 @@ class Recorder:
             self._refuse_node()
         address, scope = allocator.cursor, allocator.scope
         end = address + plan.held_bytes
-        if end > allocator.budget and self.on_overflow == "raise":
+        if end > allocator.budget and self.raises(self.on_overflow, stack):
             raise self._overflow(plan.result, stack, self.target.results_memory, address)
         allocator.cursor = end
         self.node_count, self._storage_count = number + 1, storage + 1
@@ -332,8 +339,16 @@ class Recorder:
             )
         return view
 
-    def bounds_fault(self, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
-        """Note that the next node leaves its tensor."""
+    def raises(self, mode: str, stack: int) -> bool:
+        """Whether a fault at a stack row is raised: under this mode, or because the kernel is known to handle it."""
+        return mode == "raise" or stack in self.handled
+
+    def out_of_bounds(self, error: BoundsError, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
+        """Raise the error, or note that the next node leaves its tensor."""
+        stack = self.sites.here()
+        if self.raises(self.on_bounds, stack):
+            self.raised.append((stack, error))
+            raise error
         self._bounds_faults.append(BoundsFault(self.node_count, tensor.storage, lower, upper))
 
     # --- scratch ----------------------------------------------------------------------------------------------------
@@ -346,7 +361,7 @@ class Recorder:
             stack = self.sites.here()
         place = self.target.results_memory if memory is None else memory
         address, end = allocator.allocate(layout.nbytes, place)
-        if end > self.target.memories[place].bytes and self.on_overflow == "raise":
+        if end > self.target.memories[place].bytes and self.raises(self.on_overflow, stack):
             allocator.give_back(address, place)
             raise self._overflow(layout, stack, place, address)
         if place != self.target.results_memory:
@@ -356,16 +371,16 @@ class Recorder:
         )
         return TensorHandle(self, row, address, allocator.scope, layout)
 
-    def _overflow(self, layout: Layout, stack: int, place: int, in_use: int) -> KernscopeError:
-        """``place`` is the memory's, ``in_use`` its bytes in use."""
+    def _overflow(self, layout: Layout, stack: int, memory_place: int, in_use: int) -> KernscopeError:
+        """``in_use`` are the bytes of the memory that are taken already."""
         open_scopes = []
         scope: Scope | None = self.allocator.scope
         while scope is not None:
             open_scopes.append(scope.row)
             scope = scope.parent
-        memory = self.target.memories[place]
+        memory = self.target.memories[memory_place]
         budget, asked = memory.bytes, memory.held_bytes(layout.nbytes)
-        groups = self.rows.live_bytes_by_stack(open_scopes, memory, place, self.target.results_memory)
+        groups = self.rows.live_bytes_by_stack(open_scopes, memory, memory_place, self.target.results_memory)
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [
             f"    {sum(sizes):>12,} B  {f'{len(sizes)} x ' if len(sizes) > 1 else ''}"
@@ -374,13 +389,13 @@ class Recorder:
         ]
         live = ["  live allocations, largest first:", *lines] if lines else []
         error = ScratchOverflowError(
-            f"{self.target.called(place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
+            f"{self.target.called(memory_place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles",
         )
-        place = self.sites.location(stack)
-        return error.at(place)
+        self.raised.append((stack, error))
+        return error.at(self.sites.location(stack))
 
     # --- checks and errors ------------------------------------------------------------------------------------------
 

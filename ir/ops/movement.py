@@ -138,6 +138,7 @@ _DOT = "Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl
 _SEND = 'Send a tile to the neighbour in a direction. Example: ``tl.send("next", kv)``.'
 _RECV = 'Receive a tile from a direction. Example: ``kv = tl.recv("prev", (2, 64, 128), tl.float16)``.'
 _RECV_ASYNC = 'Post a receive and go on. Example: ``future = tl.recv_async("prev", (64, 128), "f16")``.'
+_ENTER, _EXIT = "A scratch scope opens.", "A scratch scope closes."
 _WAIT = "Wait for a posted receive; gives its tile. Example: ``kv = tl.wait(future)``."
 
 _DMA_READ, _DMA_WRITE, _LINK, _NONE = Engine.DMA_READ, Engine.DMA_WRITE, Engine.LINK, Engine.NONE
@@ -162,27 +163,7 @@ for _operation in (
         "recv_async", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV_ASYNC, **_RECEIVES, **_LETS_GO_ON
     ),
     Operation("wait", _MESSAGE, _NONE, "", _move_rule, _nothing_to_do, _nothing, _WAIT, **_WRITES_NOTHING),
-    Operation(
-        "scope_enter",
-        _MARKER,
-        _NONE,
-        "",
-        _marker_rule,
-        _nothing_to_do,
-        _nothing,
-        "A scratch scope opens.",
-        **_WRITES_NOTHING,
-    ),
-    Operation(
-        "scope_exit",
-        _MARKER,
-        _NONE,
-        "",
-        _marker_rule,
-        _nothing_to_do,
-        _nothing,
-        "A scratch scope closes.",
-        **_WRITES_NOTHING,
-    ),
+    Operation("scope_enter", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, _ENTER, **_WRITES_NOTHING),
+    Operation("scope_exit", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, _EXIT, **_WRITES_NOTHING),
 ):
     TABLE.add(attrs.evolve(_operation, public=False))

@@ -71,8 +71,8 @@ def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
     of = f"line {loop.line}" if loop is not None else context.line(int(storages.stack[longest.starts[0]]))
     peak, scoped = live.peak_bytes_by_rank[fullest], peak_with_scopes(graph, live, mine, fullest)
     message = (
-        f"{context.memory_name} grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} ({len(longest.starts):,} "
-        "iterations), and all of it is dead before the next one"
+        f"{context.memory_name} grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} "
+        f"({len(longest.starts):,} iterations), and all of it is dead before the next one"
     )
     overflow = _overflow_iteration(context, longest)
     if overflow is not None:

@@ -177,7 +177,8 @@ def _near_limit_in(context: LintContext, percent: int) -> Iterator[Finding]:
     place = context.location(lines[0].stack)
     at = f" (line {place.line})" if place is not None else ""
     yield Finding(
-        message=f"{context.memory_name} peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of {budget:,} B",
+        message=f"{context.memory_name} peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of "
+        f"{budget:,} B",
         places=context.places(
             ("the peak is reached here", int(graph.storages.stack[rows[-1]])),
             *((line.role, line.stack) for line in lines[:3]),
