@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import ArgumentError, shown
 from .layout import Layout
-from .location import Location
+from .location import CALLERS_KEPT, Location
 from .memories import held_bytes
 from .tables import (
     AccessTable,
@@ -102,15 +102,24 @@ class GraphColumns:
         return {self.names[self.storages.name[row]]: int(row) for row in np.flatnonzero(~self.in_scratch)}
 
     def location(self, stack: int) -> Location | None:
-        """The source location of a row of the stack table, with its callers; None for -1."""
+        """The source location of a row of the stack table, with its nearest callers; None for -1."""
         if stack < 0:
             return None
         chain: list[Location] = []
         row = stack
-        while row >= 0:
+        while row >= 0 and len(chain) <= CALLERS_KEPT:
             chain.append(self._frame(int(self.stacks.frame[row])))
             row = int(self.stacks.caller[row])
-        return attrs.evolve(chain[0], stack=tuple(chain[1:]))
+        left_out = int(self._callers[row]) + 1 if row >= 0 else 0
+        return attrs.evolve(chain[0], stack=tuple(chain[1:]), callers_left_out=left_out)
+
+    @cached_property
+    def _callers(self) -> IntArray:
+        """By row of the stack table, how many callers it has."""
+        callers: list[int] = []
+        for caller in self.stacks.caller.tolist():
+            callers.append(callers[caller] + 1 if caller >= 0 else 0)
+        return np.array(callers, dtype=np.int64)
 
     def _frame(self, row: int) -> Location:
         f = self.frames
