@@ -6,7 +6,7 @@ import os
 
 import attrs
 
-__all__ = ["Location"]
+__all__ = ["Location", "shown_path"]
 
 
 @attrs.frozen(order=True)
@@ -31,5 +31,16 @@ class Location:
         return f"{os.path.basename(self.file)}:{self.line}"
 
     def __str__(self) -> str:
-        text = f"{self.file}:{self.line}"
+        text = f"{shown_path(self.file)}:{self.line}"
         return f"{text} in {self.function}" if self.function else text
+
+
+def shown_path(file: str) -> str:
+    """A path for a reader: relative where it lies below the current folder."""
+    if file.startswith("<"):
+        return file
+    try:
+        relative = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file
+    return file if relative == os.pardir or relative.startswith(os.pardir + os.sep) else relative

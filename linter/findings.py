@@ -49,6 +49,14 @@ class Diagnostic:
     nodes: tuple[int, ...] = ()
     help: str = ""
 
+    @classmethod
+    def of_error(cls, error: KernscopeError) -> Diagnostic:
+        """An error as a finding: its code, places and help."""
+        places = tuple(Place(role, location) for role, location in error.places)
+        # An error of several lines says more below its first.
+        message = " ".join(error.message.split("\n"))
+        return cls(error.code, error.title(), "error", message, places, help=error.help)
+
     @property
     def location(self) -> Location | None:
         """The place at fault; None where no source line is known."""
@@ -68,22 +76,26 @@ class Diagnostic:
 
 @attrs.frozen
 class Failure:
-    """A file, kernel or launch (``title``) that could not be linted: neither clean nor at fault.
-
-    ``text`` is the error as a user reads it, its ``help:`` included; ``debug`` its traceback, where there is one.
-    """
+    """A file, kernel or launch (``title``) that could not be linted, and the error that says why; ``debug`` is the
+    error's traceback, where there is one."""
 
     title: str
-    text: str
+    diagnostic: Diagnostic
     debug: str = ""
 
     @classmethod
     def of(cls, title: str, error: KernscopeError) -> Failure:
         """What an error says of a title."""
-        return cls(title, str(error), "".join(traceback.format_exception(error)))
+        debug = "".join(traceback.format_exception(error)) if error.__traceback__ is not None else ""
+        return cls(title, Diagnostic.of_error(error), debug)
+
+    @property
+    def report(self) -> LintReport:
+        """The error as the one finding of a report, for what takes findings."""
+        return LintReport(self.title, (self.diagnostic,))
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.diagnostic}\n\n{printable(self.title)}: not linted"
 
 
 @attrs.frozen

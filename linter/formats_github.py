@@ -17,11 +17,9 @@ _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def format_github(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One workflow command a finding: ``::error file=...,line=...,col=...,title=...::message``; of what could not be
-    linted an error without a place."""
-    lines = [_annotation(result.diagnostic, result.titles) for result in merged_results(reports)]
-    lines += [f"::error title={_property(f'not linted: {f.title}')}::{_data(f.text)}" for f in failures]
-    return "".join(line + "\n" for line in lines)
+    """One workflow command a finding or error: ``::error file=...,line=...,col=...,title=...::message``."""
+    results = merged_results([*reports, *(failure.report for failure in failures)])
+    return "".join(_annotation(result.diagnostic, result.titles) + "\n" for result in results)
 
 
 def _annotation(diagnostic: Diagnostic, titles: tuple[str, ...]) -> str:
