@@ -35,6 +35,7 @@ __all__ = [
     "LaunchError",
     "LifetimeError",
     "MachineError",
+    "MemoryLimitError",
     "MissingExtraError",
     "NodeLimitError",
     "NotTracingError",
@@ -292,6 +293,13 @@ class ExecutionError(KernscopeError, RuntimeError):
 
     code = "KE405"
     fix = "Mend what `kernscope lint` reports first."
+
+
+class MemoryLimitError(KernscopeError, MemoryError):
+    """Tensors that do not fit into the memory of the machine that is to execute the graph."""
+
+    code = "KE406"
+    fix = "Execute a smaller launch; tracing, linting and scheduling need no tensor's memory."
 
 
 class OptionError(KernscopeError, ValueError):
