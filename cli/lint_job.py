@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import attrs
 
-from ..ir.errors import KernscopeError, TimeLimitError
+from ..ir.errors import TimeLimitError
 from ..ir.frames import code_location, is_author_file
 from ..ir.load import load
 from ..ir.location import Location
@@ -24,6 +24,7 @@ from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
 from .options import described_machine, trace_launch
 from .targets import Target, find_kernels
+from .unexpected import as_user_error
 
 __all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform", "time_limit"]
 

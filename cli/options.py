@@ -117,7 +117,11 @@ def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> G
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a kernel prints is no result of ours
             return api.trace_for(launch, machine, record=record)
-    except (KernscopeError, KeyboardInterrupt):
+    except KernscopeError as error:
+        if not error.places:  # what is wrong with arguments or ranks as a whole
+            error.at(author_place(error.__traceback__) or launch.kernel.location)
+        raise
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a kernel may raise, SystemExit too
         raise KernelRaisedError(

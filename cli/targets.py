@@ -24,7 +24,7 @@ from ..ir.errors import (
     raised,
 )
 from ..ir.frames import author_place, is_author_file
-from ..ir.location import Location
+from ..ir.location import Location, shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 
 __all__ = [
@@ -48,7 +48,8 @@ class Target:
 
     def __str__(self) -> str:
         joint = "::" if self.is_file else ":"
-        return self.source if self.kernel is None else f"{self.source}{joint}{self.kernel}"
+        source = shown_path(self.source) if self.is_file else self.source
+        return source if self.kernel is None else f"{source}{joint}{self.kernel}"
 
 
 def split_target(text: str) -> Target:
@@ -186,7 +187,7 @@ def _import_file(path: str) -> ModuleType:
         error.at(_place_of(error))
         raise
     except (Exception, SystemExit) as error:
-        raise _import_failure(path, error) from error
+        raise _import_failure(shown_path(path), error) from error
     finally:
         sys.path.remove(str(resolved.parent))
     return module
@@ -215,7 +216,7 @@ def _import_from_package(path: str, file: Path) -> ModuleType:
         error.at(_place_of(error))
         raise
     except (Exception, SystemExit) as error:
-        raise _import_failure(path, error) from error
+        raise _import_failure(shown_path(path), error) from error
     finally:
         sys.path.remove(str(folder))
 

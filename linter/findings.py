@@ -38,7 +38,7 @@ class Diagnostic:
 
     ``message`` is one line with the values; ``locations`` begins with the place at fault; ``nodes`` are the ids of all
     nodes that do it, in ascending order (a fault in a loop is one finding with many nodes); ``help`` is a concrete
-    change. ``str()`` is the full text form with source excerpts.
+    change; ``notes`` are more lines that an error says. ``str()`` is the full text form with source excerpts.
     """
 
     code: str
@@ -48,14 +48,14 @@ class Diagnostic:
     locations: tuple[Place, ...] = ()
     nodes: tuple[int, ...] = ()
     help: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of_error(cls, error: KernscopeError) -> Diagnostic:
         """An error as a finding: its code, places and help."""
         places = tuple(Place(role, location) for role, location in error.places)
-        # An error of several lines says more below its first.
-        message = " ".join(error.message.split("\n"))
-        return cls(error.code, error.title(), "error", message, places, help=error.help)
+        message, *notes = error.message.split("\n")
+        return cls(error.code, error.title(), "error", message, places, help=error.help, notes=tuple(notes))
 
     @property
     def location(self) -> Location | None:
@@ -69,9 +69,16 @@ class Diagnostic:
         lines += [f"  = called from {pointer(c)} in {printable(c.function)}" for c in callers[:_CALLS_SHOWN]]
         if len(callers) > _CALLS_SHOWN:
             lines.append(f"  = ... and {len(callers) - _CALLS_SHOWN} more calls")
+        lines += [f"  = {printable(note)}" for note in self.notes]
         if self.help:
             lines.append(f"  = help: {printable(self.help)}")
         return "\n".join(lines)
+
+    @property
+    def text(self) -> str:
+        """The message with all that is said beside it, in printable lines, for formats that have one text a finding."""
+        said = [self.message, *self.notes, *([f"help: {self.help}"] if self.help else [])]
+        return "\n".join(map(printable, said))
 
 
 @attrs.frozen

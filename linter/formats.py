@@ -36,8 +36,9 @@ def _concise(report: LintReport, diagnostic: Diagnostic) -> str:
 
 
 def format_json(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}], "not_linted": [...]}``. What
-    could not be linted is as a report whose one finding is the error. Lines and columns count from 1, columns in
+    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}], "not_linted": [...]}``.
+
+    What could not be linted is as a report whose one finding is the error. Lines and columns count from 1, columns in
     characters; null where not known. Paths below the current folder are relative to it."""
     errors = [failure.report for failure in failures]
     document = {
@@ -60,6 +61,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "severity": diagnostic.severity,
         "message": diagnostic.message,
         "help": diagnostic.help,
+        "notes": list(diagnostic.notes),
         "nodes": list(diagnostic.nodes),
         "locations": [
             {"role": place.role, **_place(place.location), "callers": [_place(c) for c in place.location.stack]}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from .artifacts import end_column, merged_results, relative_path
 from .findings import Diagnostic, Failure, LintReport
-from .source import character_column, printable
+from .source import character_column
 
 __all__ = ["format_github"]
 
@@ -25,10 +25,7 @@ def format_github(reports: Sequence[LintReport], failures: Sequence[Failure] = (
 def _annotation(diagnostic: Diagnostic, titles: tuple[str, ...]) -> str:
     properties = {**_place(diagnostic), "title": f"{diagnostic.code} {diagnostic.name} ({', '.join(titles)})"}
     listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    text = printable(diagnostic.message)
-    if diagnostic.help:
-        text += f"\nhelp: {printable(diagnostic.help)}"
-    return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(text)}"
+    return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(diagnostic.text)}"
 
 
 def _place(diagnostic: Diagnostic) -> dict[str, str | int]:

@@ -104,13 +104,12 @@ def _error(kind: type[KernscopeError]) -> dict[str, Any]:
 
 def _result(result: Result, rule_index: int, fingerprint: str) -> dict[str, Any]:
     diagnostic = result.diagnostic
-    message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
     places = diagnostic.locations
     document: dict[str, Any] = {
         "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[diagnostic.severity],
-        "message": {"text": _text(message)},
+        "message": {"text": _text(diagnostic.text)},
         "locations": [_location(places[0].location)] if places else [_logical(result.titles[0])],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
         "properties": {"launches": list(result.titles), "nodes": list(diagnostic.nodes)},
