@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, TracebackType
 
-import attrs
-
 from .location import Location
 
-__all__ = ["author_place", "code_location", "is_author_file"]
+__all__ = ["CodePosition", "author_place", "code_location", "is_author_file", "location_of"]
+
+CodePosition = tuple[int | None, int | None, int | None, int | None]
 
 _ROOT = Path(__file__).resolve().parents[1]
 #: Files of these are kernscope's own. The root itself may be a checkout with a user's files in it, and the kernels
@@ -31,9 +31,6 @@ _PACKAGES = ("click", "ml_dtypes", "numpy")
 _GENERATED = ("<frozen ", "<__array_function__", "<attrs generated")
 #: Below Python's own folder, but not Python's.
 _INSTALLED = ("site-packages", "dist-packages")
-
-#: How many frames of a traceback are kept.
-_MOST_FRAMES = 64
 
 
 def _folders_of(package: str) -> list[str]:
@@ -73,8 +70,8 @@ def author_place(trace: TracebackType | None) -> Location | None:
     different = [frame for frame, _ in itertools.groupby(reversed(frames))]
     if not different:
         return None
-    innermost, *callers = [code_location(*frame) for frame in different[:_MOST_FRAMES]]
-    return attrs.evolve(innermost, stack=tuple(callers))
+    innermost, *callers = [code_location(*frame) for frame in different]
+    return innermost.called_from(callers)
 
 
 def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
@@ -85,8 +82,13 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 def code_location(code: CodeType, instruction: int, line: int | None) -> Location:
     """The place of an instruction of a code object, without its callers."""
-    positions = next(itertools.islice(code.co_positions(), max(0, instruction) // 2, None), (None,) * 4)
-    start, end_line, column, end_column = positions
+    unknown: CodePosition = (None, None, None, None)
+    return location_of(code, next(itertools.islice(code.co_positions(), max(0, instruction) // 2, None), unknown), line)
+
+
+def location_of(code: CodeType, position: CodePosition, line: int | None) -> Location:
+    """A place of a code object, given its position as ``co_positions`` has it."""
+    start, end_line, column, end_column = position
     return Location(
         file=code.co_filename,
         line=start or line or code.co_firstlineno,

@@ -8,9 +8,7 @@ import linecache
 import sys
 from types import CodeType, FrameType
 
-import attrs
-
-from ..ir.frames import code_location, is_author_file
+from ..ir.frames import CodePosition, is_author_file, location_of
 from ..ir.location import Location
 
 __all__ = ["SiteTable"]
@@ -31,6 +29,7 @@ class SiteTable:
         self._chains: dict[tuple[int, ...], int] = {}
         self._stack_rows: dict[tuple[int, int], int] = {}
         self._frame_rows: dict[tuple[int, int], int] = {}
+        self._positions: dict[int, list[CodePosition]] = {}  # by id of a code object: it decodes them all for one
         self._names: dict[int, str] = {}
         self._assignments: dict[str, dict[_Position, str | None]] = {}
         self.frames: list[Location] = []
@@ -89,7 +88,7 @@ class SiteTable:
             row = self._frame_rows.get(site)
             if row is None:
                 row = self._frame_rows[site] = len(self.frames)
-                self.frames.append(code_location(frame.f_code, frame.f_lasti, frame.f_lineno))
+                self.frames.append(self._location(frame))
             key = (row, caller)
             if key not in self._stack_rows:
                 self._stack_rows[key] = len(self.stacks)
@@ -97,13 +96,20 @@ class SiteTable:
             caller = self._stack_rows[key]
         return caller
 
+    def _location(self, frame: FrameType) -> Location:
+        code = frame.f_code
+        positions = self._positions.get(id(code))
+        if positions is None:
+            positions = self._positions[id(code)] = list(code.co_positions())
+        return location_of(code, positions[frame.f_lasti // 2], frame.f_lineno)
+
     def location(self, stack: int) -> Location | None:
         """The location of a stack row, with its callers; None for -1."""
         chain: list[Location] = []
         while stack >= 0:
             frame, stack = self.stacks[stack]
             chain.append(self.frames[frame])
-        return attrs.evolve(chain[0], stack=tuple(chain[1:])) if chain else None
+        return chain[0].called_from(chain[1:]) if chain else None
 
     def name(self, stack: int) -> str:
         """The name that the result of the call at a stack row is assigned to; empty where there is none.
