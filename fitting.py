@@ -14,10 +14,9 @@ import numpy as np
 
 from . import api
 from .fitting_table import Fit, FitRow, Verdict
-from .frames import author_frames
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
+from .ir.frames import author_place
 from .ir.graph import Graph
-from .ir.location import Location
 from .ir.ops import OPERATIONS, Engine
 from .ir.text import quote
 from .linter import RULES, lint_graph
@@ -179,12 +178,7 @@ def _refused(value: int | float, error: BaseException) -> FitRow:
     first_line = text.strip().splitlines()[0] if text.strip() else ""
     reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
     places = error.places if isinstance(error, KernscopeError) else []
-    return FitRow(value, "refused", reason, places[0][1] if places else _raised_at(error))
-
-
-def _raised_at(error: BaseException) -> Location | None:
-    frames = author_frames(error.__traceback__)
-    return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
+    return FitRow(value, "refused", reason, places[0][1] if places else author_place(error.__traceback__))
 
 
 def _overflow(value: int | float, live: Liveness) -> FitRow:
