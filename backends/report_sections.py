@@ -136,8 +136,8 @@ def _bounds(data: ReportData) -> str:
 
 def _scratch(data: ReportData) -> str:
     """Held and live bytes over program order, and what holds the most at the peak."""
-    live, target = data.liveness, data.graph.target
-    budget = target.scratch_bytes
+    live = data.liveness
+    budget = live.budget_bytes
     over = live.peak_bytes > budget
     part = f'<span class="{"bad" if over else ""}">{share(live.peak_bytes, budget)} of the budget</span>'
     said = (

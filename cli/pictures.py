@@ -162,7 +162,7 @@ def _summary(data: ReportData) -> Iterator[str]:
     yield f"graph     {plural(len(graph), 'node')}, {plural(len(graph.edges), 'edge')}: {operations}" + (
         f", and {more} more operations" if more > 0 else ""
     )
-    budget = graph.target.scratch_bytes
+    budget = live.budget_bytes
     yield f"scratch   peak {size(live.peak_bytes)}, {percent(live.peak_bytes, budget)} of {size(budget)} a rank"
     yield f"findings  {data.lint.summary.partition(': ')[2]}"
     for diagnostic in data.lint:
