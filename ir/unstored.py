@@ -19,7 +19,7 @@ from .columns import GraphColumns
 from .layout import Shape
 from .location import Location
 from .regions import boxes, flat_range_boxes
-from .tables import AccessKind, AccessTable, IntArray, Mode, StorageKind
+from .tables import AccessKind, AccessTable, IntArray, Mode
 from .text import quote
 
 __all__ = ["Cells", "Unstored", "access_boxes", "cover_counts", "find_unstored", "uncovered"]
@@ -117,7 +117,7 @@ class Unstored:
 def find_unstored(graph: GraphColumns) -> list[Unstored]:
     """The HBM tensors that are stored to in some part, by any rank, but not in all; in argument order."""
     accesses, storages = graph.accesses, graph.storages
-    stores = np.flatnonzero((accesses.mode == Mode.WRITE) & (storages.kind[accesses.storage] == StorageKind.HBM))
+    stores = np.flatnonzero((accesses.mode == Mode.WRITE) & ~graph.in_scratch[accesses.storage])
     found = []
     for row in np.unique(accesses.storage[stores]).tolist():
         shape = graph.layouts[storages.layout[row]].shape
