@@ -104,7 +104,7 @@ def search_fit(
         parameter=parameter,
         goal=goal,
         machine=machine.name,
-        budget_bytes=machine.target.scratch_bytes,
+        budget_bytes=int(machine.target.capacities[machine.target.results_memory]),
         rows=tuple(rows),
     )
 
@@ -151,7 +151,7 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str) -> Fit
         return _refused(value, error)
     live = liveness(graph)
     peak = live.peak_bytes
-    if peak > machine.target.scratch_bytes:
+    if not live.fits:
         return _overflow(value, live)
     errors = lint_graph(graph, machine=machine, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
     if errors:
@@ -184,13 +184,13 @@ def _refused(value: int | float, error: BaseException) -> FitRow:
 def _overflow(value: int | float, live: Liveness) -> FitRow:
     """The first allocation that passes the budget, on the fullest rank: where a trace that raises would end."""
     over = live.violation_columns.of(ViolationKind.OVERFLOW)
-    first = int(over.allocation[over.rank == live.fullest_rank].min())
     graph, storages = live.graph, live.graph.storages
+    on_fullest = over.allocation[over.rank == live.fullest_rank]
+    first = int((on_fullest if len(on_fullest) else over.allocation).min())
+    rank, memory = int(storages.rank[first]), graph.target.memories[storages.memory[first]]
     name = quote(graph.names[storages.name[first]])
     what = f"`{name}`" if name else repr(graph.layouts[storages.layout[first]])
-    on_rank = f" on rank {live.fullest_rank}" if graph.ranks > 1 else ""
-    reason = (
-        f"{what} takes {int(live.held_bytes[first]):,} B{on_rank} with {int(storages.address[first]):,} B of "
-        f"{graph.target.scratch_bytes:,} B in use"
-    )
+    on_rank = f" on rank {rank}" if graph.ranks > 1 else ""
+    held, in_use = int(graph.held_bytes[first]), int(storages.address[first])
+    reason = f"{what} takes {held:,} B{on_rank} with {in_use:,} B of {memory.bytes:,} B in use"
     return FitRow(value, "overflow", reason, graph.location(int(storages.stack[first])), live.peak_bytes)
