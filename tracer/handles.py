@@ -24,6 +24,7 @@ from ..ir.errors import (
 )
 from ..ir.layout import Layout, Shape
 from ..ir.ops import OPERATIONS
+from .foreign_names import answer
 from .refusals import NotInScratch, check_attribute
 from .scratch import Scope
 
@@ -343,18 +344,41 @@ class TensorHandle:
         raise self._recorder.located(
             TracedValueError(
                 f"numpy.{name} on {self!r}: numpy cannot compute while tracing",
-                help="use the function or operator of tl; pass arrays to the kernel as arguments and tl.load them",
+                help=_instead_of(name, method),
             )
         )
 
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
-        help = did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has")
-        if name in OPERATIONS or name in _VIEWS:
-            help = f"write tl.{name}(h, ...)"
+        if name in _SPELT:
+            help = did_you_mean(name, _SPELT[name], what="it has")
+        else:
+            help = _function_of(name) or did_you_mean(name, _ATTRIBUTES, what="it has")
         raise self._recorder.located(UnknownNameError(f"{self!r} has no attribute {name!r}", help=help))
 
 
+def _instead_of(ufunc: str, method: str) -> str:
+    """The ``help:`` text for a function of numpy on a handle."""
+    name = _REDUCTION_OF.get(ufunc, ufunc) if method == "reduce" else ufunc
+    general = "use the functions and operators of tl; load arrays that are passed to the kernel as arguments"
+    return _function_of(name) or general
+
+
+def _function_of(name: str) -> str | None:
+    """The ``help:`` text for a function that is none of a handle's: tl's own, or what stands for a foreign one."""
+    own = name in OPERATIONS or name in _VIEWS
+    return answer(name) or (f"write tl.{name}(h, ...)" if own else None)
+
+
+#: Functions of numpy by the ufunc whose ``reduce`` they call.
+_REDUCTION_OF = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 _VIEWS = ("reshape", "trans", "expand_dims", "broadcast_to")
 _ATTRIBUTES = ("shape", "ndim", "dtype", "nbytes", "space", "address", "name", "scope", "T", "to")
 #: Other libraries' names of what a handle has.
