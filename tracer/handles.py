@@ -341,10 +341,13 @@ class TensorHandle:
         if operation and isinstance(inputs[0], np.generic | np.ndarray) and inputs[0].ndim == 0 and inputs[1] is self:
             return recorder.compute(operation, (inputs[0].item(), self))
         name = getattr(ufunc, "__name__", str(ufunc))
+        with_array = any(isinstance(operand, np.ndarray) and operand.ndim for operand in inputs)
         raise self._recorder.located(
             TracedValueError(
                 f"numpy.{name} on {self!r}: numpy cannot compute while tracing",
-                help=_instead_of(name, method),
+                help="pass arrays to the kernel as arguments and tl.load them"
+                if with_array
+                else _instead_of(name, method),
             )
         )
 
@@ -360,8 +363,7 @@ class TensorHandle:
 def _instead_of(ufunc: str, method: str) -> str:
     """The ``help:`` text for a function of numpy on a handle."""
     name = _REDUCTION_OF.get(ufunc, ufunc) if method == "reduce" else ufunc
-    general = "use the functions and operators of tl; load arrays that are passed to the kernel as arguments"
-    return _function_of(name) or general
+    return _function_of(name) or "use the functions and operators of tl"
 
 
 def _function_of(name: str) -> str | None:
