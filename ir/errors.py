@@ -35,7 +35,9 @@ __all__ = [
     "NotTracingError",
     "OptionError",
     "OrderError",
+    "OtherThreadError",
     "OutputError",
+    "OwnerError",
     "PolicyError",
     "RuleError",
     "ScopeError",
@@ -109,7 +111,15 @@ class UnknownNameError(KernscopeError, AttributeError):
 
 
 class NotTracingError(KernscopeError, RuntimeError):
-    """A ``tl`` function was called outside a trace, or with a handle of another trace."""
+    """A ``tl`` function was called outside a trace, or an operator of a handle whose trace is not running."""
+
+
+class OwnerError(NotTracingError):
+    """A handle, a future or an HBM tensor of another trace, or a handle of another rank: its bytes are not here."""
+
+
+class OtherThreadError(KernscopeError, RuntimeError):
+    """Another thread than the kernel's recorded an operation: in what order they come is chance."""
 
 
 class NodeLimitError(KernscopeError, RuntimeError):

@@ -23,7 +23,9 @@ from ..ir.errors import (
     shown,
 )
 from ..ir.layout import Layout, Shape
+from ..ir.location import Location
 from ..ir.ops import OPERATIONS
+from .foreign_names import METHODS
 from .refusals import NotInScratch, check_attribute
 from .scratch import Scope
 
@@ -47,6 +49,9 @@ class Records(Protocol):
 
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
+
+    def made_at(self, storage: int) -> Location | None:
+        """Where a storage was made."""
 
 
 def _arguments_checked(
@@ -137,7 +142,7 @@ class TensorHandle:
             self._recorder, self.storage, self.storage_address, self.scope, layout, self.offset + offset
         )
 
-    def view(self, make: Callable[..., Layout], *arguments: Any) -> TensorHandle:
+    def _viewed(self, make: Callable[..., Layout], *arguments: Any) -> TensorHandle:
         """A view of the same bytes under the layout that a function of ``ir.layout`` makes of this one."""
         try:
             return self._view(make(self.layout, *arguments))
@@ -160,7 +165,7 @@ class TensorHandle:
     @property
     def T(self) -> TensorHandle:
         """The view with the last two dimensions swapped."""
-        return self.view(layouts.transpose, ())
+        return self._viewed(layouts.transpose, ())
 
     @_arguments_checked
     def to(self, dtype: DType | str) -> TensorHandle:
@@ -171,6 +176,18 @@ class TensorHandle:
         if not self.layout.shape:
             raise self._recorder.located(ShapeError("len() of a tensor without dimensions", help="use .shape"))
         return self.layout.shape[0]
+
+    # --- copies: of numpy and torch fresh bytes, which this module of Python's cannot record --------------------------
+
+    def _no_copy(self, *_: object) -> NoReturn:
+        raise self._recorder.located(
+            ArgumentError(
+                f"copy, deepcopy or pickle of {self!r}: a handle is the name of bytes in scratch",
+                help="for fresh bytes with the same values write h.to(h.dtype); for another name, m = h",
+            )
+        )
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _no_copy  # type: ignore[assignment]  # they never return
 
     # --- operators: fresh bytes, always -----------------------------------------------------------------------------
 
@@ -346,16 +363,17 @@ class TensorHandle:
 
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
-        help = did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has")
-        if name in OPERATIONS or name in _VIEWS:
+        if name in METHODS:
+            help = METHODS[name]
+        elif name in OPERATIONS or name in _VIEWS:
             help = f"write tl.{name}(h, ...)"
+        else:
+            help = did_you_mean(name, _ATTRIBUTES, what="it has")
         raise self._recorder.located(UnknownNameError(f"{self!r} has no attribute {name!r}", help=help))
 
 
 _VIEWS = ("reshape", "trans", "expand_dims", "broadcast_to")
 _ATTRIBUTES = ("shape", "ndim", "dtype", "nbytes", "space", "address", "name", "scope", "T", "to")
-#: Other libraries' names of what a handle has.
-_SPELT = {"astype": ("to",), "type": ("to",), "transpose": ("T",), "permute": ("T",), "size": ("shape",)}
 #: Operations by the names of numpy's ufuncs for Python's operators.
 _OPERATION_OF = {
     "add": "add",

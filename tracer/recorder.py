@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import current_thread, get_ident
 from types import CodeType
 from typing import Any
 
@@ -18,13 +19,15 @@ from ..ir.errors import (
     KernscopeError,
     NodeLimitError,
     NotTracingError,
+    OtherThreadError,
+    OwnerError,
     ScopeError,
     ScratchOverflowError,
     UseAfterScopeError,
     shown,
 )
 from ..ir.graph import Graph
-from ..ir.layout import Layout, Shape
+from ..ir.layout import LARGEST_BYTES, Layout, Shape
 from ..ir.location import Location
 from ..ir.ops import Operand
 from ..ir.tables import BoundsFault
@@ -80,8 +83,13 @@ class Recorder:
         self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
+        self._own_storages = 0  # where the rank's own storages begin: those of earlier ranks lie before
         self._allocator: ScratchAllocator | None = None
         self._is_suspended = False
+        #: Scopes that were made and not (yet) entered: by what would enter them, the stack row where it was made.
+        self.never_entered: dict[object, int] = {}
+        self._thread = get_ident()
+        self._refused: KernscopeError | None = None
 
     # --- ranks, tensors, scopes -------------------------------------------------------------------------------------
 
@@ -96,6 +104,7 @@ class Recorder:
         """Start the next rank with an empty scratch."""
         self.rank += 1
         self.rows.rank_starts.append(self.node_count)
+        self._own_storages = self._storage_count
         root = Scope(self._scope_row(-1, 0, "", -1), None, 0, "")
         self._allocator = ScratchAllocator(self.target.scratch_bytes, self.target.align, root)
 
@@ -106,7 +115,10 @@ class Recorder:
         return self._allocator
 
     def end_rank(self) -> None:
-        """The rank's kernel has returned. Raises ``ScopeError`` where it left a scope open."""
+        """The rank's kernel has returned. Raises ``ScopeError`` where it left a scope open, and again what another
+        thread was refused: the kernel may never have heard of it."""
+        if self._refused is not None:
+            raise self._refused
         scope = self.allocator.scope
         if scope.parent is not None:
             error = ScopeError(
@@ -126,6 +138,7 @@ class Recorder:
 
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
+        self._check_thread()
         stack = self.sites.here()
         row = self._scope_row(self.allocator.scope.row, self.allocator.cursor, name, stack)
         scope = self.allocator.open(row, name)
@@ -134,6 +147,7 @@ class Recorder:
 
     def close_scope(self, scope: Scope) -> None:
         """Close the innermost scope: records its ``scope_exit``. Raises ``ScopeError`` for any other."""
+        self._check_thread()
         try:
             self.allocator.close(scope)
         except KernscopeError as error:
@@ -188,14 +202,14 @@ class Recorder:
     def compute(self, name: str, operands: tuple[Any, ...], static: Static = ()) -> TensorHandle:
         """Record an operation on handles and Python numbers; the fresh handle of its result."""
         # The innermost path of a trace: what `allocate` and `_node` do, written out.
-        rows = self.rows
+        rows, own = self.rows, self._own_storages
         layouts = rows.layouts
         key: list[Any] = [name, static]
         accesses: list[int] = []
         try:
             for operand in operands:
                 if operand.__class__ is TensorHandle:
-                    if operand._recorder is not self or self.strict:
+                    if operand._recorder is not self or operand.storage < own or self.strict:
                         self.check_handle(operand)
                     layout = operand.layout
                     key.append(layout)
@@ -205,6 +219,8 @@ class Recorder:
             plan = self._plans[tuple(key)]
         except KeyError:
             return self._compute_slowly(name, operands, static)
+        if get_ident() != self._thread:
+            self._check_thread()
         stack = self.sites.here()
         number, storage, allocator = self.node_count, self._storage_count, self._allocator
         assert allocator is not None
@@ -212,8 +228,8 @@ class Recorder:
             self._refuse_node()
         address, scope = allocator.cursor, allocator.scope
         end = address + plan.held_bytes
-        if end > allocator.budget and self.on_overflow == "raise":
-            raise self._overflow(plan.result, stack)
+        if end > allocator.budget:
+            self._pass_budget(plan.result, stack, end)
         allocator.cursor = end
         self.node_count, self._storage_count = number + 1, storage + 1
         row = scope.row
@@ -259,6 +275,7 @@ class Recorder:
         channel: int = -1,
     ) -> TensorHandle:
         """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes."""
+        self._check_thread()
         rows = self.rows
         stack = self.sites.here()
         scope = self.allocator.scope.row
@@ -281,6 +298,7 @@ class Recorder:
 
     def record_only(self, plan: Plan, reads: Iterable[Read], *, channel: int = -1) -> int:
         """Record a node that writes nothing; its id."""
+        self._check_thread()
         accesses: list[int] = []
         for storage, offset, layout in reads:
             accesses += (storage, offset, self.rows.layout_number(layout) * 2 + READ)
@@ -341,17 +359,24 @@ class Recorder:
 
     def allocate(self, layout: Layout, number: int = -1, stack: int = -2) -> TensorHandle:
         """Fresh bytes for a dense layout in the innermost scope. Raises ``ScratchOverflowError`` past the budget."""
+        self._check_thread()
         allocator = self.allocator
         if stack == -2:
             stack = self.sites.here()
         address = allocator.cursor
-        if allocator.allocate(layout.nbytes) > allocator.budget and self.on_overflow == "raise":
-            allocator.cursor = address
-            raise self._overflow(layout, stack)
+        end = allocator.end_of(layout.nbytes)
+        if end > allocator.budget:
+            self._pass_budget(layout, stack, end)
+        allocator.cursor = end
         row = self._storage(
             address, self.rows.layout_number(layout) if number < 0 else number, allocator.scope.row, stack
         )
         return TensorHandle(self, row, address, allocator.scope, layout)
+
+    def _pass_budget(self, layout: Layout, stack: int, end: int) -> None:
+        """An allocation ends past the budget. Where that is recorded, addresses must still be numbers of the graph."""
+        if self.on_overflow == "raise" or end > LARGEST_BYTES:
+            raise self._overflow(layout, stack)
 
     def _overflow(self, layout: Layout, stack: int) -> KernscopeError:
         open_scopes = []
@@ -381,14 +406,9 @@ class Recorder:
     # --- checks and errors ------------------------------------------------------------------------------------------
 
     def check_handle(self, handle: TensorHandle) -> None:
-        """Refuse a handle of another trace, and under ``strict`` one whose scope is closed."""
-        if handle._recorder is not self:
-            raise self.located(
-                NotTracingError(
-                    f"{handle!r} belongs to another trace",
-                    help="handles live as long as the kernel's call: make it anew",
-                )
-            )
+        """Refuse a handle of another trace or another rank, and under ``strict`` one whose scope is closed."""
+        if handle._recorder is not self or handle.storage < self._own_storages:
+            raise self._foreign(handle)
         if self.strict and handle.scope.closed:
             error = UseAfterScopeError(
                 f"{handle!r} is used after the exit of its scope",
@@ -404,10 +424,45 @@ class Recorder:
         """Refuse an HBM tensor of another trace."""
         if tensor._recorder is not self:
             raise self.located(
-                NotTracingError(
-                    f"HBM tensor {tensor.name!r} belongs to another trace", help="use this call's arguments"
+                OwnerError(
+                    f"HBM tensor {tensor.name!r} belongs to another trace",
+                    help="use this call's arguments: what a cache or a global keeps of another call is of no use here",
                 )
             )
+
+    def _foreign(self, handle: TensorHandle) -> KernscopeError:
+        owner = handle._recorder
+        if owner is self:
+            rank = self.rows.rank_of_storage(handle.storage)
+            error = OwnerError(
+                f"{handle!r} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch only",
+                help="make it anew in every rank (functools.cache and globals keep what rank 0 made), or tl.send it "
+                "and tl.recv it",
+            )
+        else:
+            error = OwnerError(
+                f"{handle!r} belongs to another trace",
+                help="make it anew in every call of the kernel: functools.cache and globals keep what an earlier "
+                "trace made",
+            )
+        return self.located(error).at(owner.made_at(handle.storage), "made here")
+
+    def made_at(self, storage: int) -> Location | None:
+        """Where a storage was made."""
+        return self.sites.location(self.rows.stack_of_storage(storage))
+
+    def _check_thread(self) -> None:
+        """Refuse what another thread than the kernel's records."""
+        if get_ident() == self._thread:
+            return
+        error = self.located(
+            OtherThreadError(
+                f"thread {current_thread().name!r} records an operation of a kernel that runs in another thread",
+                help="record every operation in the kernel's own thread: threads may prepare Python values for it",
+            )
+        )
+        self._refused = self._refused or error
+        raise error
 
     def located(self, error: KernscopeError) -> KernscopeError:
         """The error with the user's line added."""
@@ -450,5 +505,6 @@ class Recorder:
             names=tuple(names),
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
+            unentered_scopes=tuple(self.never_entered.values()),
             defaults=dict(defaults),
         )

@@ -36,6 +36,17 @@ class NotInScratch:
         """The error with the user's line added."""
         raise NotImplementedError
 
+    def __copy__(self) -> Any:
+        return self  # nothing can change it, and a deep copy would be of the whole trace
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise self._refuse(
+            ArgumentError(f"pickle of {self!r}: it belongs to this trace", help="send another process the kernel")
+        )
+
     def _no_arithmetic(self, *_: object) -> Any:
         raise self._refuse(ArgumentError(f"cannot compute with {self!r}", help=self._first))
 

@@ -27,7 +27,7 @@ class Scope:
 class ScratchAllocator:
     """Bump allocation within a budget. Sizes are rounded up to the alignment *before* the budget is checked.
 
-    The allocator never refuses: :attr:`cursor` may pass :attr:`budget`, and the caller decides what that means.
+    The caller moves :attr:`cursor` on. It may pass :attr:`budget`: the caller decides what that means.
     """
 
     def __init__(self, budget: int, align: int, root: Scope) -> None:
@@ -36,10 +36,9 @@ class ScratchAllocator:
         self.cursor = 0
         self.scope = root
 
-    def allocate(self, nbytes: int) -> int:
-        """Take the next bytes, from the cursor on; the cursor after them."""
-        self.cursor += -(-nbytes // self.align) * self.align
-        return self.cursor
+    def end_of(self, nbytes: int) -> int:
+        """The cursor after an allocation of so many bytes: nothing is taken yet."""
+        return self.cursor + -(-nbytes // self.align) * self.align
 
     def open(self, row: int, name: str) -> Scope:
         """Open a scope within the innermost one, saving the cursor."""
