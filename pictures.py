@@ -104,8 +104,8 @@ def _numbers(
         return (), "not executed: a graph alone has no reference; give its launch", False
     if launch.reference is None:
         return (), f"not executed: launch {launch.name!r} has no reference function", False
-    ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
     try:
+        ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
         outputs = execute(graph, ready).outputs
     except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
         return (), f"not executed: {error.message}", False

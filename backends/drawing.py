@@ -19,6 +19,7 @@ from .folding import FOLDED_LIMIT, READABLE_LIMIT, Folded, Grade, fold_to_fit
 from .folding import fold as fold_graph
 from .model_explorer import model_explorer_text
 from .output import check_folder, choose_format, write_output
+from .picture_theme import themed_svg
 from .reduction import reduce_data_edges
 from .renderer import REMEDIES, Rendering, render
 from .selection import Selection, select
@@ -129,8 +130,9 @@ def draw(
     prepared, rendering, problems = _lay_out(folded, view, chosen)
     said, boxes = prepared.said, prepared.folded.box_of
     if rendering.data is not None:
-        written = write_output(path, rendering.data) if path is not None else None
-        return Drawing(prepared.text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems), boxes)
+        data = themed_svg(rendering.data) if chosen == "svg" else rendering.data
+        written = write_output(path, data) if path is not None else None
+        return Drawing(prepared.text, chosen, data, rendering.renderer, written, said, tuple(problems), boxes)
     problems.append(f"help: {REMEDIES}")
     if path is None:
         return Drawing(prepared.text, chosen, None, "", None, said, tuple(problems), boxes)

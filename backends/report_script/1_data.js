@@ -89,8 +89,72 @@ async function readModel() {
   model.rankStart = new Int32Array(raw.ranks + 1);
   for (let rank = 0; rank < raw.ranks; rank++) model.rankStart[rank + 1] = upperBound(model.rank, 0, count, rank);
   model.schedules = raw.schedules.map((one) => makeSchedule(one, count));
+  model.engineKind = engineKinds(model);
   model.isMarker = (node) => raw.marker.includes(model.op[node]);
   return model;
+}
+
+// By operation the kind of its engine, as any schedule has it; "none" where nothing of it is scheduled.
+function engineKinds(model) {
+  const kinds = new Array(model.operations.length).fill("none");
+  for (const { order, engine, engines } of model.schedules.slice(0, 1)) {
+    for (let i = 0; i < order.length; i++) if (engine[i] >= 0) kinds[model.op[order[i]]] = engines[engine[i]].kind;
+  }
+  return kinds;
+}
+
+// What a node is called where there is room: its operation, and the tensor in memory that it loads or stores.
+function labelOf(model, node) {
+  const op = model.operations[model.op[node]];
+  for (let i = model.accessStart[node]; i < model.accessStart[node + 1]; i++) {
+    const row = model.accesses.storage[i];
+    if (model.storages.hbm[row]) return `${op} ${model.storages.names[model.storages.name[row]]}`.trimEnd();
+  }
+  return op;
+}
+
+// An estimate of how long each node may be late without the end being late, everything else staying in its order: back
+// from the end over edges, what each waited for and the neighbours on a lane. Where a transfer overlaps its lane's next
+// the gap counts as none; the order of issue counts only where it was waited for.
+function slackOf(model, schedule) {
+  if (schedule.slack || !model.edgeStart) return schedule.slack ?? null;
+  const { count, edgeStart, edges } = model, { start, end, position, order, engine, lane } = schedule;
+  const slack = new Float64Array(count);
+  for (let node = 0; node < count; node++) slack[node] = Math.max(schedule.makespan - end[node], 0);
+  const late = Uint32Array.from({ length: count }, (_, node) => node).sort((a, b) => start[b] - start[a] || b - a);
+  for (const node of late) {
+    for (let i = edgeStart[node]; i < edgeStart[node + 1]; i++) {
+      const from = node - edges.back[i];
+      slack[from] = Math.min(slack[from], slack[node] + Math.max(start[node] - end[from], 0));
+    }
+    const behind = schedule.behind[node] ? node - schedule.behind[node] : -1;
+    if (behind >= 0 && start[node] >= end[behind]) slack[behind] = Math.min(slack[behind], slack[node] + start[node] - end[behind]);
+    const at = position[node];
+    if (at > 0 && engine[at] >= 0 && engine[at - 1] === engine[at] && lane[at - 1] === lane[at]) {
+      const from = order[at - 1];
+      slack[from] = Math.min(slack[from], slack[node] + Math.max(start[node] - end[from], 0));
+    }
+  }
+  schedule.slack = slack;
+  return slack;
+}
+
+// The nodes that have an edge from each: made once, when first asked for.
+function successorsOf(model) {
+  if (model.successors || !model.edgeStart) return model.successors ?? null;
+  const { count, edgeStart, edges } = model, counts = new Int32Array(count);
+  for (let node = 0; node < count; node++) {
+    for (let i = edgeStart[node]; i < edgeStart[node + 1]; i++) counts[node - edges.back[i]]++;
+  }
+  const start = starts(counts), next = start.slice(), target = new Int32Array(edges.back.length), edge = new Int32Array(edges.back.length);
+  for (let node = 0; node < count; node++) {
+    for (let i = edgeStart[node]; i < edgeStart[node + 1]; i++) {
+      const place = next[node - edges.back[i]]++;
+      target[place] = node;
+      edge[place] = i;
+    }
+  }
+  return model.successors = { start, target, edge };
 }
 
 const UNITS = [["s", 1e12], ["ms", 1e9], ["us", 1e6], ["ns", 1e3], ["ps", 1]];
@@ -99,6 +163,12 @@ function time(ps) {
   const [unit, size] = UNITS.find(([, one]) => Math.abs(ps) >= one) ?? UNITS[4];
   return `${Number((ps / size).toPrecision(6)).toLocaleString("en-US", { maximumFractionDigits: 3 })} ${unit}`;
 }
+const SIZES = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
+function bytes(value) {
+  const [unit, size] = SIZES.find(([, one]) => value >= one) ?? ["B", 1];
+  return `${Number((value / size).toPrecision(4))} ${unit}`;
+}
+const percent = (part, whole) => (part > 0 && part < whole / 100 ? "<1 %" : `${Math.round(100 * part / Math.max(whole, 1))} %`);
 const number = (value) => value.toLocaleString("en-US");
 const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 

@@ -1,4 +1,4 @@
-// The inspector: everything about one node, with links to the nodes it waits for.
+// The inspector: everything about one node, with links to the nodes before and after it.
 
 function make(tag, className, ...content) {
   const element = document.createElement(tag);
@@ -7,6 +7,14 @@ function make(tag, className, ...content) {
   return element;
 }
 
+const KEYS = [
+  ["/", "find an operation, tensor, scope, line or %node"], ["h", "next of the hottest lines"],
+  ["p", "next policy"], ["[ ]", "previous, next of the selected nodes"], [", .", "previous, next on its engine"],
+  ["b", "what it waited for"], ["z", "zoom the timeline to it"], ["w s a d", "timeline: in, out, earlier, later"], ["0", "timeline: show all"],
+  ["f", "graph: show all"], ["g", "the whole height for the graph or another tab"], ["1 - 7", "tabs"], ["t", "theme"], ["Esc", "select nothing"],
+  ["Shift drag", "measure a span: who is busy in it"], ["Ctrl wheel", "zoom where the pointer is"],
+];
+
 class Inspector {
   constructor(model, selection, timeline) {
     this.model = model;
@@ -14,6 +22,10 @@ class Inspector {
     this.timeline = timeline;
     this.panel = document.getElementById("inspector");
     this.body = this.panel.querySelector(".facts");
+    this.ties = this.panel.querySelector(".links");
+    this.vitals = this.panel.querySelector(".vitals");
+    this.whole = this.panel.querySelector(".whole");
+    this.idle = this.panel.querySelector(".idle");
     this.title = this.panel.querySelector("h2");
     this.count = this.panel.querySelector(".count");
     const act = (name, action) => this.panel.querySelector(`[data-act="${name}"]`).addEventListener("click", action);
@@ -22,11 +34,13 @@ class Inspector {
     act("zoom", () => timeline.zoomTo(selection.node));
     act("close", () => selection.clear());
     selection.listeners.push(() => this.show());
+    this.show();
   }
 
   link(node) {
     const button = make("button", "node", this.name(node));
     button.type = "button";
+    button.style.setProperty("--engine", this.model.colours[this.model.engineKind[this.model.op[node]]].solid);
     button.addEventListener("click", () => this.selection.select(node));
     return button;
   }
@@ -35,42 +49,121 @@ class Inspector {
 
   show() {
     const { model, selection } = this;
-    const node = selection.node;
-    this.panel.hidden = node < 0 && selection.what === "";
-    document.body.classList.toggle("inspecting", !this.panel.hidden);
+    const node = selection.node, none = node < 0 && selection.what === "";
+    document.body.classList.toggle("inspecting", !none);
+    this.panel.classList.toggle("resting", none);
     this.body.replaceChildren();
+    this.ties.replaceChildren();
+    this.vitals.replaceChildren();
+    this.whole.replaceChildren();
+    this.idle.replaceChildren();
     const several = selection.nodes.length > 1;
     for (const button of this.panel.querySelectorAll('[data-act="previous"], [data-act="next"]')) button.hidden = !several;
-    this.panel.querySelector('[data-act="zoom"]').hidden = node < 0;
-    this.count.textContent = several
-      ? `${number(selection.at + 1)} of ${number(selection.nodes.length)} ${selection.what}` : "";
-    this.title.textContent = node < 0 ? `no node ${selection.what}` : this.name(node);
+    for (const button of this.panel.querySelectorAll('[data-act="zoom"], [data-act="close"]')) button.hidden = none;
+    const at = this.panel.querySelector(".at");
+    at.hidden = !several;
+    at.textContent = `${number(selection.at + 1)} / ${number(selection.nodes.length)}`;
+    this.count.textContent = several ? selection.what : "";
+    this.title.textContent = none ? "Where to look" : node < 0 ? `no node ${selection.what}` : this.name(node);
+    if (none) {
+      this.rest();
+      return;
+    }
     if (node < 0) return;
+    const line = model.stack[node] >= 0 ? model.lines[model.stack[node]][0] : undefined, row = line !== undefined && this.elements?.lineRow(line);
+    if (row) this.whole.append(...[...row.querySelector("td.code > span").cloneNode(true).childNodes].filter((one) => one.className !== "in"));
+    for (const [value, words, more] of this.figures(node)) {
+      const one = make("div", "", make("b", "", value), make("span", "", words));
+      one.title = more ?? "";
+      this.vitals.append(one);
+    }
     for (const [term, values] of this.facts(node)) {
-      if (values.length) this.body.append(make("dt", "", term), make("dd", "", ...values));
+      if (values.length) (/^\d+ (before|after)/.test(term) ? this.ties : this.body).append(make("dt", "", term), make("dd", "", ...values));
     }
   }
 
+  // Nothing selected: where to look. The lines with the most of the critical chain, and those that hold the peak.
+  rest() {
+    const { elements, model } = this;
+    const list = (title, rows) => {
+      if (!rows.length) return;
+      this.idle.append(make("div", "", make("h3", "", title), ...rows.map(([share, line]) => {
+        const code = elements.codeOf(line), button = make("button", "look", make("b", "", share), make("code", "", make("em", "", `:${elements.lineNumber(line)} `), code));
+        button.type = "button";
+        button.title = code;
+        button.addEventListener("click", () => elements.selectLine(line));
+        return button;
+      })));
+    };
+    if (elements) {
+      const { schedule } = this.timeline;
+      const chain = schedule && schedule.costs.chain;
+      list("Most of the critical chain", (elements.hottest ?? []).slice(0, 5).map((line) => [percent(chain[line], schedule.makespan), line]));
+      const peak = model.peaks.reduce((best, one) => (one.bytes > best.bytes ? one : best)), held = new Map();
+      for (const row of peak.holders) {
+        const line = model.storages.stack[row] >= 0 ? model.lines[model.storages.stack[row]][0] : undefined;
+        if (line !== undefined && elements.lineRow(line)) held.set(line, (held.get(line) ?? 0) + model.storages.bytes[row]);
+      }
+      list("Most of the peak in scratch", [...held].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([line, size]) => [percent(size, peak.bytes), line]));
+    }
+    const keys = [["/", "find"], ["h", "hottest"], ["p", "policy"], ["z", "zoom"], ["b", "waited for"], ["?", "all keys"]];
+    this.idle.append(make("ul", "", ...keys.map(([key, words]) => make("li", "", make("kbd", "", key), words))));
+  }
+
+  // Three figures: its duration, its slack, and its work.
+  figures(node) {
+    const { model } = this, schedule = this.timeline.schedule;
+    const found = [];
+    const took = schedule ? schedule.end[node] - schedule.start[node] : 0;
+    if (schedule && !model.isMarker(node)) {
+      found.push([time(took), schedule.critical[node] ? "critical" : "duration"]);
+      const slack = slackOf(model, schedule);
+      if (slack) found.push([slack[node] ? time(slack[node]) : "none", "slack", "estimated: how late it could be, all orders kept, without a longer makespan"]);
+    }
+    const kind = model.work_kinds[model.op[node]], [a, b, c] = [model.work0[node], model.work1[node], model.work2[node]];
+    if (kind === "mnk") found.push([`${a}\u00d7${b}\u00d7${c}`, took ? `${Number((2 * a * b * c / took).toPrecision(3))} TFLOP/s` : "M N K"]);
+    else if (kind === "bytes") found.push([bytes(a), took ? `${Number((1000 * a / took).toPrecision(3))} GB/s` : "moved"]);
+    else if (kind === "elements") found.push([number(a), "elements"]);
+    return found;
+  }
+
   facts(node) {
-    const { model } = this;
+    const { model, selection } = this;
     const schedule = this.timeline.schedule;
     const scope = model.scope[node];
-    const facts = [
+    const facts = [];
+    if (selection.nodes.length > 1 && schedule) {
+      let busy = 0, critical = 0;
+      for (const one of selection.nodes) {
+        const took = schedule.end[one] - schedule.start[one];
+        busy += took;
+        if (schedule.critical[one]) critical++;
+      }
+      facts.push([`all ${number(selection.nodes.length)}`, [`${time(busy)} busy, ${number(critical)} of ${number(selection.nodes.length)} critical`]]);
+    }
+    facts.push(
       ["source", model.stack[node] >= 0 ? [model.places[model.stack[node]]] : []],
       ["scope", scope >= 0 ? [this.scopePath(scope) + (model.ranks > 1 ? `, rank ${model.rank[node]}` : "")] : []],
-    ];
+    );
     if (schedule && !model.isMarker(node)) {
       const from = schedule.start[node], to = schedule.end[node];
-      facts.push([`time, ${schedule.policy}`, [`${time(from)} to ${time(to)}, ${time(to - from)}`
-        + (schedule.critical[node] ? ", on the critical chain" : "")]]);
-      const cause = model.causes[schedule.cause[node]];
-      const behind = schedule.behind[node] ? node - schedule.behind[node] : -1;
+      facts.push(["time", [`${time(from)} to ${time(to)}, ${schedule.policy}`]]);
+      const cause = model.causes[schedule.cause[node]], behind = this.behind(node);
       if (cause) facts.push(["waited for", behind >= 0 ? [`${cause}: `, this.link(behind)] : [cause]]);
     }
-    for (const [term, write] of [["reads", 0], ["writes", 1]]) facts.push([term, [this.accessed(node, write)].filter(Boolean)]);
+    for (const [term, write] of [["reads", 0], ["writes", 1]]) facts.push([term, this.accessed(node, write)]);
     facts.push(["scratch", [`${number(model.cursor[node])} B held, ${number(model.live[node])} B live`]]);
-    if (model.edgeStart) facts.push(["after", this.before(node)]);
+    if (model.edgeStart) {
+      const next = successorsOf(model);
+      facts.push([`${model.edgeStart[node + 1] - model.edgeStart[node]} before it`, this.before(node)]);
+      facts.push([`${next.start[node + 1] - next.start[node]} after it`, this.after(node)]);
+    }
     return facts;
+  }
+
+  behind(node) {
+    const schedule = this.timeline.schedule;
+    return schedule && schedule.behind[node] ? node - schedule.behind[node] : -1;
   }
 
   scopePath(scope) {
@@ -87,21 +180,44 @@ class Inspector {
       if (model.accesses.write[i] !== write) continue;
       const row = model.accesses.storage[i], st = model.storages;
       const place = st.hbm[row] ? "HBM" : `0x${st.address[row].toString(16)}`;
-      told.push(`${st.names[st.name[row]] || `#${row}`} ${model.layouts[model.accesses.layout[i]]} @ ${place}`);
+      const size = st.hbm[row] ? "" : `, ${bytes(st.bytes[row])}`;
+      const button = make("button", "plain", `${st.names[st.name[row]] || `#${row}`} ${model.layouts[model.accesses.layout[i]]} @ ${place}${size}`);
+      button.type = "button";
+      button.title = "select all that access it";
+      button.addEventListener("click", () => this.pickStorage(row));
+      told.push(make("div", "", button));
     }
-    return told.join(", ");
+    return told;
+  }
+
+  pickStorage(row) {
+    const { model, selection } = this, { accessStart, accesses, storages } = model;
+    const nodes = selection.nodesWhere((node) => {
+      for (let i = accessStart[node]; i < accessStart[node + 1]; i++) if (accesses.storage[i] === row) return true;
+      return false;
+    });
+    selection.set(nodes, `accessing ${storages.names[storages.name[row]] || `#${row}`}`, nodes.indexOf(selection.node));
   }
 
   // The nodes that this one has an edge from, with the reasons.
   before(node) {
-    const { model } = this;
-    const links = [];
-    const first = model.edgeStart[node], last = model.edgeStart[node + 1];
-    for (let i = first; i < Math.min(last, first + 12); i++) {
-      const kind = model.edges.kind[i];
-      links.push(this.link(node - model.edges.back[i]), ` ${model.reasons[kind >> 1]}${kind & 1 ? " (recycled)" : ""} `);
+    const { model } = this, first = model.edgeStart[node], last = model.edgeStart[node + 1];
+    return this.links(first, last, (i) => node - model.edges.back[i], (i) => i);
+  }
+
+  // The nodes that have an edge from this one.
+  after(node) {
+    const next = successorsOf(this.model);
+    return this.links(next.start[node], next.start[node + 1], (i) => next.target[i], (i) => next.edge[i]);
+  }
+
+  links(first, last, nodeOf, edgeOf) {
+    const { model } = this, links = [];
+    for (let i = first; i < Math.min(last, first + 7); i++) {
+      const kind = model.edges.kind[edgeOf(i)];
+      links.push(make("div", "", this.link(nodeOf(i)), `${model.reasons[kind >> 1]}${kind & 1 ? " (recycled)" : ""}`));
     }
-    if (last - first > 12) links.push(`and ${number(last - first - 12)} more`);
+    if (last - first > 7) links.push(`and ${number(last - first - 7)} more`);
     return links;
   }
 }

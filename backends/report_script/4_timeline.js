@@ -4,7 +4,7 @@
 function palette() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(`--${name}`).trim();
-  return Object.fromEntries(["card", "line", "soft", "ink", "text", "mute", "accent", "bad", "mark"].map((n) => [n, named(n)]));
+  return Object.fromEntries(["card", "line", "soft", "ink", "text", "mute", "accent", "bad", "mark", "hot"].map((n) => [n, named(n)]));
 }
 
 const FONT = '11px system-ui, "Segoe UI", Helvetica, Arial, sans-serif';
@@ -29,13 +29,16 @@ class Picture {
 
   // A clean sheet of the height wanted; returns the width, in CSS pixels.
   begin(height) {
-    const scale = devicePixelRatio || 1, width = Math.max(this.canvas.parentElement.clientWidth, 320);
+    const scale = devicePixelRatio || 1, width = Math.max(this.canvas.parentElement.clientWidth, 280);
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * scale);
     this.canvas.height = Math.round(height * scale);
     this.context.setTransform(scale, 0, 0, scale, 0, 0);
-    this.context.font = FONT;
+    this.big = innerWidth >= 1900;
+    this.context.font = this.big ? FONT.replace("11px", "12px") : FONT;
     this.colours = palette();
+    this.left = width < 520 ? 78 : this.big ? 152 : 124; // one gutter and one margin, so that instants lie above each other
+    this.plot = width - this.left - 12;
     return width;
   }
 
@@ -45,13 +48,14 @@ class Picture {
     this.context.fillText(words, x, y);
   }
 
-  axis(from, to, left, right, bottom, say) {
-    const scale = (right - left) / (to - from);
-    for (const at of ticks(from, to, Math.max(2, Math.floor((right - left) / 110)))) {
+  // The upright lines of an axis; with `say` also its instants, written at `y`.
+  axis(from, to, top, bottom, say = null, y = 13) {
+    const { left } = this, right = left + this.plot, scale = this.plot / (to - from);
+    for (const at of ticks(from, to, Math.max(2, Math.floor(this.plot / 110)))) {
       const x = left + (at - from) * scale;
       this.context.fillStyle = this.colours.line;
-      this.context.fillRect(x, 20, 1, bottom - 20);
-      this.text(say(at), Math.min(Math.max(x, left + 2), right - 2), 13, this.colours.mute, x > right - 50 ? "right" : x < left + 50 ? "left" : "center");
+      this.context.fillRect(Math.round(x), top, 1, bottom - top);
+      if (say) this.text(say(at), Math.min(Math.max(x, left), right), y, this.colours.mute, x > right - 30 ? "right" : x < left + 30 ? "left" : "center");
     }
   }
 }
@@ -91,6 +95,51 @@ class View {
   }
 }
 
+// A line through the timeline and the scratch map where the pointer is, or a band over a span that is measured: an
+// element of its own, so that nothing is drawn anew when the pointer moves.
+class Cursor {
+  constructor(timeline) {
+    this.timeline = timeline;
+    this.element = document.getElementById("cursor");
+    this.span = null;
+  }
+
+  at(x) {
+    if (this.span) return;
+    const { timeline } = this, inside = x >= timeline.left && x <= timeline.left + timeline.plot;
+    this.element.hidden = !inside;
+    if (!inside) return;
+    this.place(x, 0, time(timeline.instant(x)));
+    this.element.classList.toggle("left", x > timeline.left + timeline.plot - 90);
+  }
+
+  place(x, width, words) {
+    this.element.hidden = false;
+    this.element.style.left = `${x}px`;
+    this.element.style.width = `${width}px`;
+    this.element.firstElementChild.textContent = words;
+  }
+
+  // From one instant to another: how long, and how busy each engine of the first rank shown is.
+  measure(from, to) {
+    this.span = [Math.min(from, to), Math.max(from, to)];
+    this.follow();
+  }
+
+  follow() {
+    const { timeline, span } = this;
+    this.element.classList.toggle("range", span !== null);
+    if (!span) return;
+    const x = (at) => timeline.left + Math.min(Math.max((at - timeline.view.from) / (timeline.view.to - timeline.view.from), 0), 1) * timeline.plot;
+    const busy = timeline.schedule.rows.filter((row) => row.about.rank === timeline.schedule.rows[0].about.rank)
+      .map((row) => `${row.about.name}${row.about.lanes > 1 ? ` ${row.lane}` : ""} ${percent(timeline.busyIn(row, ...span), span[1] - span[0])}`);
+    this.place(x(span[0]), x(span[1]) - x(span[0]), [time(Math.round(span[1] - span[0])), ...busy].join("\n"));
+    this.element.classList.toggle("left", x(span[0]) > timeline.left + timeline.plot - 120);
+  }
+
+  clear() { this.span = null; this.element.hidden = true; this.element.classList.remove("range"); }
+}
+
 // Wheel with Ctrl, dragging, double click and keys on a picture move its view; a click selects, a pointer asks.
 function control(picture, view, pick, ask) {
   const { canvas } = picture;
@@ -104,18 +153,26 @@ function control(picture, view, pick, ask) {
     else view().zoom(Math.exp(event.deltaY / 400), picture.instant(at(event)[0]));
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
-    drag = { x: event.clientX, moved: false };
+    const [x] = at(event);
+    picture.cursor?.clear();
+    drag = { x: event.clientX, moved: false, measures: event.shiftKey && picture.cursor ? picture.instant(x) : null };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (drag) {
       const by = event.clientX - drag.x;
+      if (drag.measures !== null) {
+        drag.moved = true;
+        picture.cursor.measure(drag.measures, picture.instant(Math.min(Math.max(at(event)[0], picture.left), picture.left + picture.plot)));
+        return;
+      }
       if (drag.moved || Math.abs(by) > 4) {
-        drag = { x: event.clientX, moved: true };
+        drag = { x: event.clientX, moved: true, measures: null };
         view().pan(-by / picture.plot);
       }
       return;
     }
+    picture.cursor?.at(at(event)[0]);
     const told = ask(...at(event));
     tip.hidden = !told;
     if (!told) return;
@@ -127,7 +184,7 @@ function control(picture, view, pick, ask) {
     if (drag && !drag.moved) pick(...at(event));
     drag = null;
   });
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+  canvas.addEventListener("pointerleave", () => { tip.hidden = true; picture.cursor?.at(-1); picture.pointed?.(-1); });
   canvas.addEventListener("dblclick", (event) => view().zoom(0.25, picture.instant(at(event)[0])));
   canvas.addEventListener("keydown", (event) => {
     const acts = {
@@ -140,7 +197,30 @@ function control(picture, view, pick, ask) {
   });
 }
 
-const LEFT = 124, HEAD = 18, AXIS = 24, SHADES = 12;
+const HEAD = 16, THIN = 4, SHADES = 12;
+
+// The axis above the timeline and the scratch map, with the part shown of the whole.
+class Axis extends Picture {
+  constructor(timeline) {
+    super("axis-canvas");
+    this.timeline = timeline;
+    this.redraw();
+  }
+
+  draw() {
+    this.begin(22);
+    const { context: c, colours, timeline: { view } } = this;
+    this.axis(view.from, view.to, 17, 22, time, 13);
+    if (view.from > 0 || view.to < view.until - 1) {
+      const scale = this.plot / Math.max(view.until, view.to);
+      c.fillStyle = colours.line;
+      c.fillRect(this.left, 0, this.plot, 3);
+      c.fillStyle = colours.accent;
+      c.fillRect(this.left + view.from * scale, 0, Math.max((view.to - view.from) * scale, 3), 3);
+    }
+    if (this.left > 100) this.text("busy", this.left - 8, 13, colours.mute, "right");
+  }
+}
 
 class Timeline extends Picture {
   constructor(model, selection) {
@@ -148,17 +228,23 @@ class Timeline extends Picture {
     this.model = model;
     this.selection = selection;
     this.schedule = model.schedules[0];
+    this.axisAbove = new Axis(this);
     this.view = new View(Math.max(...model.schedules.map((one) => Math.max(one.makespan, one.bound)), 1));
-    this.view.listeners.push(() => this.redraw());
-    this.positions = { critical: [], marked: [] };
+    this.view.listeners.push(() => this.redraw(), () => this.axisAbove.redraw(), () => this.cursor.follow());
+    this.positions = { critical: [], marked: [], hinted: null };
+    this.cursor = new Cursor(this);
+    this.open = new Set(model.ranks <= 2 ? [0, 1] : []);
     this.layOut();
     this.view.fit();
     control(this, () => this.view, (x, y) => this.pick(x, y), (x, y) => this.tell(x, y));
     const chooser = document.getElementById("timeline-policy");
     chooser.addEventListener("change", () => this.show(Number(chooser.value)));
     selection.listeners.push(() => {
+      const { node } = selection;
+      if (node >= 0) this.reveal(model.rank[node]);
       this.positions.marked = this.find(selection.nodes);
-      if (selection.node >= 0) this.view.see(this.schedule.start[selection.node], this.schedule.end[selection.node]);
+      if (node >= 0) this.view.see(this.schedule.start[node], this.schedule.end[node]);
+      if (node >= 0) this.scrollTo(node);
       this.redraw();
     });
     this.redraw();
@@ -168,28 +254,55 @@ class Timeline extends Picture {
     const whole = this.view.from === 0 && this.view.to >= this.view.until - 1;
     this.schedule = this.model.schedules[index];
     this.layOut();
+    this.cursor.clear();
     this.selection.changed(false);
     if (whole) this.view.fit(); else this.redraw();
+    this.axisAbove.redraw();
   }
 
-  // The rows' places, and where on them the critical chain lies.
+  // The rows' places, and where on them the critical chain lies. Of many ranks those not opened have thin rows.
   layOut() {
     const { rows } = this.schedule;
     this.view.until = Math.max(this.schedule.makespan, this.schedule.bound) * 1.01;
-    this.lane = rows.length > 80 ? 9 : rows.length > 40 ? 12 : 17;
-    let y = AXIS, rank = -1;
+    let y = 3, rank = -1;
+    const high = rows.length <= 6 ? 21 : 17, thin = rows.length > 30 ? 2 : THIN;
     this.heads = [];
     for (const row of rows) {
+      const wide = this.model.ranks <= 1 || this.open.has(row.about.rank);
       if (row.about.rank !== rank) {
         rank = row.about.rank;
-        if (this.model.ranks > 1) { this.heads.push([rank, y + 13]); y += HEAD; }
+        if (this.model.ranks > 1) {
+          if (this.heads.length) { y = Math.max(y + 3, this.heads.at(-1).y + HEAD); }
+          this.heads.push({ rank, y, wide });
+          if (wide) y += HEAD;
+        }
       }
+      row.h = wide ? high + (innerWidth >= 1900 ? 3 : 0) : thin;
       row.y = y;
-      y += this.lane + (this.lane > 9 ? 2 : 1);
+      y += row.h + (wide ? 2 : 1);
     }
-    this.height = y + 6;
+    this.height = Math.max(y, this.heads.length ? this.heads.at(-1).y + HEAD : 0) + 4;
+    this.canvas.style.height = `${this.height}px`;
     this.positions.critical = this.find(this.schedule.chain);
     this.positions.marked = this.find(this.selection.nodes);
+  }
+
+  // Open a rank, instead of the one that was opened so before.
+  reveal(rank) {
+    if (this.open.has(rank)) return;
+    if (this.revealed !== undefined) this.open.delete(this.revealed);
+    this.open.add(this.revealed = rank);
+    this.layOut();
+  }
+
+  scrollTo(node) {
+    const row = this.rowOf(node), box = this.canvas.parentElement;
+    if (row && (row.y < box.scrollTop || row.y + row.h > box.scrollTop + box.clientHeight)) box.scrollTop = row.y - box.clientHeight / 3;
+  }
+
+  rowOf(node) {
+    const at = this.schedule.position[node];
+    return this.schedule.rows.find((row) => row.from <= at && at < row.to);
   }
 
   // By row the places of some nodes in the schedule's order, ascending.
@@ -202,55 +315,80 @@ class Timeline extends Picture {
     });
   }
 
-  instant(x) { return this.view.from + (x - LEFT) / this.plot * (this.view.to - this.view.from); }
+  // How long a row is busy between two instants.
+  busyIn(row, from, to) {
+    const { schedule } = this;
+    const before = (at) => {
+      const i = upperBound(schedule.startAt, row.from, row.to, at) - 1;
+      return i < row.from ? 0 : schedule.busy[i] - schedule.busy[row.from] + Math.min(at, schedule.endAt[i]) - schedule.startAt[i];
+    };
+    return before(to) - before(from);
+  }
+
+  instant(x) { return this.view.from + (x - this.left) / this.plot * (this.view.to - this.view.from); }
 
   draw() {
-    const width = this.begin(this.height), { context: c, colours, schedule, view } = this;
-    this.plot = width - LEFT - 10;
-    const right = LEFT + this.plot, scale = this.plot / (view.to - view.from);
-    this.axis(view.from, view.to, LEFT, right, this.height - 4, time);
-    for (const [rank, y] of this.heads) this.text(`rank ${rank}`, 4, y, colours.ink);
+    this.begin(this.height);
+    const { context: c, colours, schedule, view, left } = this;
+    const right = left + this.plot, scale = this.plot / (view.to - view.from);
+    const until = Math.min(view.to, schedule.makespan);
+    for (const { rank, y, wide } of this.heads) {
+      this.text(wide ? "\u25be" : "\u25b8", 4, y + 12, colours.mute);
+      this.text(`rank ${rank}`, 16, y + 12, colours.ink);
+    }
     schedule.rows.forEach((row, index) => {
-      if (this.lane >= 12 || row.lane === 0) {
-        const lane = row.about.lanes > 1 ? ` ${row.lane}` : "";
-        this.text(row.about.name + lane, LEFT - 8, row.y + this.lane - 4, colours.text, "right");
-      }
       c.fillStyle = colours.soft;
-      c.fillRect(LEFT, row.y, this.plot, this.lane);
-      this.drawRow(row, scale, right);
-      this.drawStrips(row, this.positions.critical[index], scale, right, colours.ink, row.y + this.lane - 3, 3);
-      this.drawMarked(row, this.positions.marked[index], scale, right);
+      c.fillRect(left, row.y, this.plot, row.h);
+      if (row.h > THIN) {
+        const lane = row.about.lanes > 1 ? ` ${row.lane}` : "", base = row.y + row.h / 2 + 4;
+        const share = left > 100 && until > view.from ? percent(this.busyIn(row, view.from, until), until - view.from) : "";
+        this.text(share, left - 8, base, colours.mute, "right");
+        this.text(row.about.name + lane, left - (left > 100 ? 44 : 6), base, colours.text, "right");
+      }
     });
-    for (const [at, colour, dash] of [[schedule.makespan, colours.ink, []], [schedule.bound, colours.mute, [4, 3]]]) {
+    this.axis(view.from, view.to, 0, this.height);
+    schedule.rows.forEach((row, index) => {
+      this.drawRow(row, scale, right);
+      const high = row.h > THIN ? 3 : 1;
+      this.drawStrips(row, this.positions.critical[index], scale, right, colours.ink, row.y + row.h - high, high);
+      this.drawMarked(row, this.positions.marked[index], scale, right);
+      if (this.positions.hinted) this.drawStrips(row, this.positions.hinted[index], scale, right, colours.mark, row.y - 1, row.h > THIN ? 3 : 1);
+    });
+    for (const [at, colour, dash] of [[schedule.makespan, colours.ink, []], [schedule.bound, colours.ink, [4, 3]]]) {
       if (at < view.from || at > view.to) continue;
       c.strokeStyle = colour;
       c.setLineDash(dash);
       c.beginPath();
-      c.moveTo(LEFT + (at - view.from) * scale, 20);
-      c.lineTo(LEFT + (at - view.from) * scale, this.height - 4);
+      c.moveTo(left + (at - view.from) * scale, 0);
+      c.lineTo(left + (at - view.from) * scale, this.height);
       c.stroke();
       c.setLineDash([]);
     }
     const shown = document.getElementById("timeline-shown");
-    shown.textContent = `${time(view.from)} to ${time(view.to)}`;
+    const whole = view.from <= 0 && view.to >= view.until - 1;
+    shown.textContent = whole ? `${schedule.policy}, all ${time(schedule.makespan)}` : `${schedule.policy}, ${time(Math.round(view.from))} to ${time(Math.round(view.to))}`;
   }
 
   drawRow(row, scale, right) {
-    const { context: c, schedule, view, model } = this;
+    const { context: c, schedule, view, model, left } = this;
     const colour = model.colours[row.about.kind];
     const first = upperBound(schedule.endAt, row.from, row.to, view.from);
     const last = lowerBound(schedule.startAt, first, row.to, view.to);
     c.fillStyle = colour.solid;
     if (last - first > this.plot) return this.drawBusy(row, first, last, scale);
+    const letter = this.big ? 6.9 : 6.3;
     for (let i = first; i < last; i++) {
-      const x = Math.max(LEFT + (schedule.startAt[i] - view.from) * scale, LEFT);
-      const end = Math.min(LEFT + (schedule.endAt[i] - view.from) * scale, right);
+      const x = Math.max(left + (schedule.startAt[i] - view.from) * scale, left);
+      const end = Math.min(left + (schedule.endAt[i] - view.from) * scale, right);
       if (end <= x && schedule.endAt[i] <= schedule.startAt[i]) continue;
       const wide = end - x;
       c.fillStyle = colour.solid;
-      c.fillRect(x, row.y, Math.max(wide > 3 ? wide - 0.6 : wide, 0.4), this.lane);
-      const name = model.operations[model.op[schedule.order[i]]];
-      if (this.lane >= 12 && wide > name.length * 6.4 + 8) this.text(name, x + 4, row.y + this.lane - 5, colour.ink);
+      c.fillRect(x, row.y, Math.max(wide > 3 ? wide - 0.8 : wide, 0.4), row.h);
+      if (row.h <= THIN || wide < 11) continue;
+      const node = schedule.order[i], room = (wide - 4) / letter;
+      const label = labelOf(model, node), short = model.operations[model.op[node]];
+      const words = label.length <= room ? label : label !== short && label.length - short.length - 1 <= room ? label.slice(short.length + 1) : short.length <= room ? short : "";
+      if (words) this.text(words, x + 3, row.y + row.h / 2 + 3.5, colour.ink);
     }
   }
 
@@ -265,7 +403,7 @@ class Timeline extends Picture {
     const fill = (from, to, shade) => {
       if (shade === 0) return;
       c.globalAlpha = 0.3 + 0.7 * shade / SHADES;
-      c.fillRect(LEFT + from, row.y, to - from, this.lane);
+      c.fillRect(this.left + from, row.y, to - from, row.h);
     };
     let [done, low] = before(view.from, first);
     let since = 0, shade = 0; // pixels of one shade are drawn at once
@@ -292,8 +430,8 @@ class Timeline extends Picture {
     }
     let from = -1, to = -1;
     for (let k = low; k < places.length && schedule.startAt[places[k]] <= view.to; k++) {
-      const x = Math.max(LEFT + (schedule.startAt[places[k]] - view.from) * scale, LEFT);
-      const end = Math.min(Math.max(LEFT + (schedule.endAt[places[k]] - view.from) * scale, x + 1), right);
+      const x = Math.max(this.left + (schedule.startAt[places[k]] - view.from) * scale, this.left);
+      const end = Math.min(Math.max(this.left + (schedule.endAt[places[k]] - view.from) * scale, x + 1), right);
       if (from >= 0 && x <= to + 0.5) { to = Math.max(to, end); continue; }
       if (from >= 0) act(from, to - from);
       [from, to] = [x, end];
@@ -309,23 +447,28 @@ class Timeline extends Picture {
   drawMarked(row, places, scale, right) {
     const { context: c, colours, schedule, selection, view } = this;
     c.fillStyle = colours.mark;
-    this.visible(places, scale, right, (x, width) => c.fillRect(x - 0.5, row.y - 1, Math.max(width, 2) + 1, 4));
+    const high = row.h > THIN ? 4 : 2;
+    if (row.h <= THIN) c.globalAlpha = 0.7;
+    this.visible(places, scale, right, (x, width) => c.fillRect(x - 0.5, row.y - 1, Math.max(width, 2) + 1, high));
+    c.globalAlpha = 1;
     const node = selection.node;
     if (node < 0 || schedule.position[node] < row.from || schedule.position[node] >= row.to) return;
-    const x = LEFT + (schedule.start[node] - view.from) * scale, end = LEFT + (schedule.end[node] - view.from) * scale;
-    if (end < LEFT || x > right) return;
-    c.strokeStyle = colours.mark;
-    c.lineWidth = 2.5;
-    const from = Math.max(x - 2, LEFT - 2), to = Math.min(Math.max(end + 2, x + 4), right + 2);
-    c.strokeRect(from, row.y - 2, to - from, this.lane + 4);
+    const x = this.left + (schedule.start[node] - view.from) * scale, end = this.left + (schedule.end[node] - view.from) * scale;
+    if (end < this.left || x > right) return;
+    const from = Math.max(x - 2, this.left - 2), to = Math.min(Math.max(end + 2, x + 4), right + 2);
+    for (const [colour, thick] of [[colours.card, 4.5], [colours.mark, 2.2]]) { // with a halo: told from its surroundings in any colours
+      c.strokeStyle = colour;
+      c.lineWidth = thick;
+      c.strokeRect(from, row.y - 2, to - from, row.h + 4);
+    }
     c.lineWidth = 1;
   }
 
   // The node at a place: the one there, else the nearest within three pixels.
   at(x, y) {
     const { schedule } = this;
-    const row = schedule.rows.find((one) => y >= one.y - 1 && y < one.y + this.lane + 1);
-    if (!row || x < LEFT || x > LEFT + this.plot) return -1;
+    const row = schedule.rows.find((one) => y >= one.y - 1 && y < one.y + one.h + 1);
+    if (!row || x < this.left || x > this.left + this.plot) return -1;
     const at = this.instant(x), near = 3 * (this.view.to - this.view.from) / this.plot;
     const i = upperBound(schedule.startAt, row.from, row.to, at) - 1;
     const distances = [i, i + 1].filter((k) => k >= row.from && k < row.to).map((k) => {
@@ -336,21 +479,39 @@ class Timeline extends Picture {
   }
 
   pick(x, y) {
+    const head = x < this.left ? this.heads.findLast((one) => y >= one.y - 2) : null;
+    if (head) {
+      if (!this.open.delete(head.rank)) this.open.add(head.rank);
+      if (this.revealed === head.rank) this.revealed = undefined;
+      this.layOut();
+      this.redraw();
+      return;
+    }
     const node = this.at(x, y);
     if (node >= 0) this.selection.select(node); else this.selection.clear();
   }
 
+  // Where nodes are that are pointed at elsewhere; null: none are.
+  hint(nodes) {
+    if (!nodes && !this.positions.hinted) return;
+    this.positions.hinted = nodes && this.find(nodes);
+    this.redraw();
+  }
+
   tell(x, y) {
     const node = this.at(x, y);
+    this.pointed?.(node);
     if (node < 0) return "";
     const { model, schedule } = this;
     const place = model.stack[node] >= 0 ? `  ${model.places[model.stack[node]]}` : "";
     const took = time(schedule.end[node] - schedule.start[node]);
-    return `%${node} ${model.operations[model.op[node]]}${place}\n${took}, from ${time(schedule.start[node])}`;
+    return `%${node} ${labelOf(model, node)}${place}\n${took}, from ${time(schedule.start[node])}`;
   }
 
   zoomTo(node) {
     const from = this.schedule.start[node], span = Math.max(this.schedule.end[node] - from, 1);
+    this.reveal(this.model.rank[node]);
+    this.scrollTo(node);
     this.view.set(from - 6 * span, from + 7 * span);
   }
 
@@ -362,7 +523,7 @@ class Timeline extends Picture {
     if (index < 0) return null;
     const box = this.canvas.getBoundingClientRect();
     const middle = (Math.max(schedule.start[node], view.from) + Math.min(schedule.end[node], view.to)) / 2;
-    const x = LEFT + (middle - view.from) / (view.to - view.from) * this.plot;
-    return { x: box.left + x, y: box.top + schedule.rows[index].y + this.lane / 2 };
+    const x = this.left + (middle - view.from) / (view.to - view.from) * this.plot;
+    return { x: box.left + x, y: box.top + schedule.rows[index].y + schedule.rows[index].h / 2 };
   }
 }

@@ -1,3 +1,12 @@
+// Round addresses: powers of two, so many of them at most.
+function byteTicks(top, most) {
+  let step = 16;
+  while (top / step > most) step *= 2;
+  const found = [];
+  for (let at = 0; at <= top; at += step) found.push(at);
+  return found;
+}
+
 // The scratch map of one rank: address by time of the schedule shown, or by program order.
 
 class Scratch extends Picture {
@@ -6,7 +15,7 @@ class Scratch extends Picture {
     this.model = model;
     this.selection = selection;
     this.timeline = timeline;
-    this.height = 360;
+    this.cursor = timeline && timeline.cursor;
     this.rank = model.peaks.reduce((best, one, rank) => (one.bytes > model.peaks[best].bytes ? rank : best), 0);
     this.byTime = model.schedules.length > 0;
     this.ordered = new View(1);
@@ -108,7 +117,9 @@ class Scratch extends Picture {
     return found.sort((a, b) => a.scope - b.scope);
   }
 
-  instant(x) { return this.view.from + (x - LEFT) / this.plot * (this.view.to - this.view.from); }
+  get head() { return this.byTime ? 6 : 24; }
+
+  instant(x) { return this.view.from + (x - this.left) / this.plot * (this.view.to - this.view.from); }
 
   // The allocations of the part shown.
   *shown() {
@@ -122,21 +133,22 @@ class Scratch extends Picture {
   }
 
   draw() {
-    const width = this.begin(this.height), { context: c, colours, view, model } = this;
-    this.plot = width - LEFT - 10;
-    const right = LEFT + this.plot, bottom = this.height - 8;
-    const near = model.budget <= this.top * 1.6;
-    this.up = (bottom - AXIS - 30) / (near ? Math.max(model.budget, this.top) : this.top);
+    this.height = Math.max(this.canvas.parentElement.clientHeight, 140);
+    this.begin(this.height);
+    const { context: c, colours, view, model, left } = this;
+    const right = left + this.plot, bottom = this.height - 6;
+    const near = model.budget <= this.top * 1.7;
+    this.up = (bottom - this.head - (near ? 12 : 34)) / (near ? Math.max(model.budget, this.top) : this.top);
     const y = (address) => bottom - address * this.up;
-    const x = (at) => LEFT + (at - view.from) / (view.to - view.from) * this.plot;
-    const clamp = (at) => Math.min(Math.max(x(at), LEFT), right);
+    const x = (at) => left + (at - view.from) / (view.to - view.from) * this.plot;
+    const clamp = (at) => Math.min(Math.max(x(at), left), right);
     const first = model.rankStart[this.rank];
-    this.axis(view.from, view.to, LEFT, right, bottom, this.byTime ? time : (at) => `%${number(Math.round(at) + first)}`);
-    for (const at of ticks(0, this.top, 6)) {
+    for (const at of byteTicks(near ? Math.max(model.budget, this.top) : this.top, Math.max(2, this.height / 44))) {
       c.fillStyle = colours.line;
-      c.fillRect(LEFT, y(at), this.plot, 1);
-      this.text(`${number(at)} B`, LEFT - 8, y(at) + 4, colours.mute, "right");
+      c.fillRect(left, Math.round(y(at)), this.plot, 1);
+      this.text(bytes(at), left - 8, y(at) + 4, colours.mute, "right");
     }
+    this.axis(view.from, view.to, this.byTime ? 0 : 18, bottom, this.byTime ? null : (at) => `%${number(Math.round(at) + first)}`);
     const seen = new Map(); // of many in one pixel of one place one is drawn
     for (const one of this.shown()) {
       const from = clamp(one.held[0]), to = clamp(one.held[1]);
@@ -191,51 +203,73 @@ class Scratch extends Picture {
   drawScopes(x, y, right) {
     const { context: c, colours, model } = this;
     c.strokeStyle = colours.text;
+    c.globalAlpha = 0.55;
     c.setLineDash([3, 2]);
     const written = new Map(); // where the last title at a height ends
     for (const one of this.scopes) {
       const from = x(one.held[0]), to = x(one.held[1]);
-      if (to - from < 9 || to < LEFT || from > right) continue;
-      const left = Math.max(from, LEFT - 2), end = Math.min(to, right + 2);
+      if (to - from < 9 || to < this.left || from > right) continue;
+      const left = Math.max(from, this.left - 2), end = Math.min(to, right + 2);
       c.strokeRect(left + 0.5, y(one.high) - 1.5, end - left - 1, (one.high - one.low) * this.up + 2);
       const title = model.scopes.titles[model.scopes.title[one.scope]];
       const length = title.length * 6.2 + 8, height = Math.round(y(one.high) / 12);
-      if (end - left < length || (written.get(height) ?? 0) > left) continue;
-      this.text(title, left + 3, y(one.high) - 4, colours.text);
+      if (end - left < length || [height - 1, height, height + 1].some((at) => (written.get(at) ?? 0) > left)) continue;
+      c.globalAlpha = 1;
+      this.text(title, left + 3, y(one.high) - 4, colours.mute);
+      c.globalAlpha = 0.55;
       written.set(height, left + length);
     }
+    c.globalAlpha = 1;
     c.setLineDash([]);
   }
 
   drawPeak(x, y, right, near) {
-    const { context: c, colours, model } = this;
+    const { context: c, colours, model, left } = this;
     const peak = model.peaks[this.rank];
     if (near) {
+      c.fillStyle = colours.bad;
+      c.globalAlpha = 0.06;
+      c.fillRect(left, 0, this.plot, Math.max(y(model.budget), 0));
+      c.globalAlpha = 1;
       c.strokeStyle = colours.bad;
       c.setLineDash([7, 4]);
-      c.strokeRect(LEFT, y(model.budget), this.plot, 0.01);
+      c.strokeRect(left, y(model.budget), this.plot, 0.01);
       c.setLineDash([]);
-      this.text(`budget ${number(model.budget)} B`, right - 4, y(model.budget) + 12, colours.bad, "right");
-    }
+      this.tag(`budget ${bytes(model.budget)}`, right - 4, y(model.budget) + 13, colours.bad, "right");
+    } else this.tag(`\u2191 budget ${bytes(model.budget)}`, right - 4, this.head + 11, colours.mute, "right");
     if (peak.node < 0) return;
     const at = this.byTime ? this.timeline.schedule.start[peak.node] : peak.node - model.rankStart[this.rank];
     const px = x(at);
-    if (px < LEFT || px > right) return;
+    if (px < left || px > right) return;
     c.fillStyle = colours.ink;
-    c.fillRect(px - 0.5, AXIS - 2, 1.5, this.height - AXIS - 6);
-    const words = `peak ${number(peak.bytes)} B, at %${peak.node}`;
-    this.text(words, px > right - 170 ? px - 5 : px + 5, AXIS + 6, colours.ink, px > right - 170 ? "right" : "left");
+    const above = Math.max(y(peak.bytes) - 28, 2);
+    c.fillRect(px - 0.5, above, 1.5, y(0) - above);
+    const flip = px > right - 220;
+    this.tag(`peak ${number(peak.bytes)} B, %${peak.node}`, flip ? px - 5 : px + 5, y(peak.bytes) - 18, colours.ink, flip ? "right" : "left");
+  }
+
+  // Words on a piece of the page's own colour, so that they can be read over rectangles.
+  tag(words, x, y, colour, align) {
+    const { context: c, colours } = this, wide = c.measureText(words).width + 6;
+    const at = Math.max(y, 12);
+    c.globalAlpha = 0.85;
+    c.fillStyle = colours.card;
+    c.fillRect(align === "right" ? x - wide + 3 : x - 3, at - 10, wide, 14);
+    c.globalAlpha = 1;
+    this.text(words, x, at, colour, align);
   }
 
   drawMarked(clamp, y) {
     const { context: c, colours, selection } = this;
     if (selection.storages.size === 0) return;
-    c.strokeStyle = colours.mark;
-    c.lineWidth = 2.5;
     for (const one of this.shown()) {
       if (!selection.storages.has(one.row)) continue;
       const from = clamp(one.held[0]), to = clamp(one.held[1]);
-      c.strokeRect(from - 1, y(one.high) - 1, Math.max(to - from, 3) + 2, (one.high - one.low) * this.up + 2);
+      for (const [colour, thick] of [[colours.card, 4.5], [colours.mark, 2.2]]) {
+        c.strokeStyle = colour;
+        c.lineWidth = thick;
+        c.strokeRect(from - 1, y(one.high) - 1, Math.max(to - from, 3) + 2, (one.high - one.low) * this.up + 2);
+      }
     }
     c.lineWidth = 1;
   }
@@ -256,8 +290,8 @@ class Scratch extends Picture {
   }
 
   at(x, y) {
-    if (x < LEFT || x > LEFT + this.plot) return null;
-    const instant = this.instant(x), address = (this.height - 8 - y) / this.up;
+    if (x < this.left || x > this.left + this.plot) return null;
+    const instant = this.instant(x), address = (this.height - 6 - y) / this.up;
     let found = null;
     for (const one of this.shown()) {
       if (one.low <= address && address < one.high && one.held[0] <= instant && instant <= one.held[1]) found = one;
@@ -294,8 +328,8 @@ class Scratch extends Picture {
       const box = this.canvas.getBoundingClientRect(), { from, to } = this.view;
       const middle = (Math.max(one.held[0], from) + Math.min(one.held[1], to)) / 2;
       return {
-        x: box.left + LEFT + (middle - from) / (to - from) * this.plot,
-        y: box.top + this.height - 8 - (one.low + one.high) / 2 * this.up,
+        x: box.left + this.left + (middle - from) / (to - from) * this.plot,
+        y: box.top + this.height - 6 - (one.low + one.high) / 2 * this.up,
       };
     }
     return null;
