@@ -180,6 +180,9 @@ def _indices(graph: Graph) -> Iterator[str]:
     for fault in g.bounds_faults:
         if not 0 <= fault.node <= len(g.nodes) or not 0 <= fault.storage < len(g.storages):
             yield f"bounds fault {fault} points outside the graph"
+    for stack in g.unentered_scopes:
+        if not -1 <= stack < len(g.stacks):
+            yield f"a scope that was never entered was made at stack {stack}, of {len(g.stacks)}"
 
 
 @_rule(_STRUCTURE)

@@ -27,7 +27,7 @@ from ..ir.errors import (
     shown,
 )
 from ..ir.graph import Graph
-from ..ir.layout import LARGEST_BYTES, Layout, Shape
+from ..ir.layout import Layout, Shape
 from ..ir.location import Location
 from ..ir.ops import Operand
 from ..ir.tables import BoundsFault
@@ -47,6 +47,9 @@ Read = tuple[int, int, Layout]
 
 #: Past the largest kernels that are traced for good; a loop that never ends gets there in seconds, not minutes.
 DEFAULT_MAX_NODES = 3_000_000
+
+#: How far scratch can be filled where an overflow is recorded: addresses stay inside the graph's 64-bit columns.
+_LARGEST_ADDRESS = 2**60
 
 
 class Recorder:
@@ -375,7 +378,7 @@ class Recorder:
 
     def _pass_budget(self, layout: Layout, stack: int, end: int) -> None:
         """An allocation ends past the budget. Where that is recorded, addresses must still be numbers of the graph."""
-        if self.on_overflow == "raise" or end > LARGEST_BYTES:
+        if self.on_overflow == "raise" or end > _LARGEST_ADDRESS:
             raise self._overflow(layout, stack)
 
     def _overflow(self, layout: Layout, stack: int) -> KernscopeError:
