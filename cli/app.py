@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ..ir.errors import DeadlockError, KernscopeError
+from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
@@ -79,4 +79,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in given:
             traceback.print_exc()
         click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
-        return 1 if isinstance(error, DeadlockError) else 2
+        return 1 if isinstance(error, DeadlockError | UnmatchedMessageError) else 2

@@ -9,6 +9,8 @@ import attrs
 
 from ..ir.errors import DeadlockError
 from ..ir.graph import Graph
+from ..ir.messages import refuse_unmatched
+from ..ir.verify import require_valid
 from .bounds import Bounds, lower_bounds
 from .list_search import check_effort
 from .machine import Machine
@@ -104,12 +106,14 @@ def compare(
     """Schedule a graph under several policies. One that deadlocks is a row that says so. What the solver of ``optimal``
     proves (``limit``: how long it may take) is a bound of all rows.
 
-    Raises ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
+    Raises ``UnmatchedMessageError``, ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
     :func:`kernscope.scheduler.schedule.schedule`.
     """
     for policy in policies:
         check_policy(policy)
     check_effort(effort)
+    require_valid(graph)
+    refuse_unmatched(graph)
     described = machine_of(graph, machine)
     problem = make_problem(graph, described)
     bounds = None if problem.dag.has_cycle else lower_bounds(problem)

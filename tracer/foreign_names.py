@@ -11,8 +11,8 @@ _COPY = "for fresh bytes with the same values write h.to(h.dtype); for another n
 #: By name, of handles.
 METHODS: dict[str, str] = {
     # shapes: views
-    "view": "for another shape write tl.reshape(h, shape); the bits cannot be taken for another dtype, only the values be "
-    "converted: h.to(dtype)",
+    "view": "write tl.reshape(h, shape); for another dtype h.to(dtype), which converts the values (their bits are "
+    "not to be had)",
     "unsqueeze": "write tl.expand_dims(h, axis), or h[:, None]",
     "squeeze": "write tl.reshape(h, shape), or index the dimension: h[:, 0]",
     "flatten": "write tl.reshape(h, -1)",

@@ -187,7 +187,7 @@ class TensorHandle:
             )
         )
 
-    __copy__ = __deepcopy__ = __reduce_ex__ = _no_copy  # type: ignore[assignment]  # they never return
+    __copy__ = __deepcopy__ = __reduce_ex__ = _no_copy
 
     # --- operators: fresh bytes, always -----------------------------------------------------------------------------
 

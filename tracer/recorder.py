@@ -38,7 +38,7 @@ from .plans import Plan, Planner, Static, plain_scalar, scalar_key
 from .refusals import first_step
 from .rows import READ, WRITE, Rows, frame_table, stack_table
 from .scratch import Scope, ScratchAllocator
-from .sites import SiteTable
+from .sites import CallChain, SiteTable
 
 __all__ = ["DEFAULT_MAX_NODES", "Read", "Recorder"]
 
@@ -89,8 +89,8 @@ class Recorder:
         self._own_storages = 0  # where the rank's own storages begin: those of earlier ranks lie before
         self._allocator: ScratchAllocator | None = None
         self._is_suspended = False
-        #: Scopes that were made and not (yet) entered: by what would enter them, the stack row where it was made.
-        self.never_entered: dict[object, int] = {}
+        #: Scopes that were made and not (yet) entered: by what would enter them, where it was made.
+        self.never_entered: dict[object, CallChain] = {}
         self._thread = get_ident()
         self._refused: KernscopeError | None = None
 
@@ -491,6 +491,7 @@ class Recorder:
             return names.setdefault(name, len(names))
 
         rows, sites = self.rows, self.sites
+        unentered = tuple(sites.row(chain) for chain in self.never_entered.values())
         storages = rows.storage_table(sites, number)
         return Graph(
             kernel=kernel,
@@ -508,6 +509,6 @@ class Recorder:
             names=tuple(names),
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
-            unentered_scopes=tuple(self.never_entered.values()),
+            unentered_scopes=unentered,
             defaults=dict(defaults),
         )

@@ -7,11 +7,13 @@ import functools
 import linecache
 import os
 import sys
+from collections.abc import Sequence
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 from ..ir.location import Location
 
-__all__ = ["SiteTable", "own_folder"]
+__all__ = ["CallChain", "SiteTable", "own_folder"]
 
 _Position = tuple[int, int, int, int]
 
@@ -26,6 +28,17 @@ def own_folder(path: str) -> None:
 
 own_folder(os.path.dirname(os.path.abspath(__file__)))
 own_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ir"))
+
+
+class _Call(NamedTuple):
+    """What is kept of a frame, which itself would keep all of its variables."""
+
+    f_code: CodeType
+    f_lasti: int
+    f_lineno: int
+
+
+CallChain = tuple[_Call, ...]
 
 
 class SiteTable:
@@ -87,12 +100,26 @@ class SiteTable:
             row = self._chains[key] = self._add(kept)
         return row
 
+    def remember(self) -> CallChain:
+        """The call that :meth:`here` would give a row, for the case that one is needed later."""
+        chain: list[_Call] = []
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code is not self._boundary:
+            if not self._judge(frame.f_code):
+                chain.append(_Call(frame.f_code, frame.f_lasti, frame.f_lineno))
+            frame = frame.f_back
+        return tuple(chain)
+
+    def row(self, chain: CallChain) -> int:
+        """The stack row of a remembered call."""
+        return self._add(chain)
+
     def _judge(self, code: CodeType) -> bool:
         self._codes[id(code)] = code
         skip = self._own[id(code)] = code.co_filename.startswith(tuple(_OWN_FOLDERS))
         return skip
 
-    def _add(self, frames: list[FrameType]) -> int:
+    def _add(self, frames: Sequence[FrameType | _Call]) -> int:
         caller = -1
         for frame in reversed(frames):
             site = (id(frame.f_code), frame.f_lasti)
@@ -149,7 +176,7 @@ class SiteTable:
         return known
 
 
-def _location(frame: FrameType) -> Location:
+def _location(frame: FrameType | _Call) -> Location:
     code = frame.f_code
     line, end_line, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
     return Location(

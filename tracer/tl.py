@@ -309,7 +309,7 @@ class scratch_scope:
         self._open: list[tuple[Recorder, Scope]] = []  # one object may be entered again within itself
         recorder = CURRENT.get()
         if recorder is not None:
-            recorder.never_entered[self] = recorder.sites.here()
+            recorder.never_entered[self] = recorder.sites.remember()
 
     def __enter__(self) -> Scope:
         recorder = current()
