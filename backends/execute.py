@@ -56,8 +56,9 @@ def execute(
     exit in program order, else as soon as an allocation's last access has run.
 
     Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds),
-    ``UnmatchedMessageError`` for a message without partner, ``MemoryLimitError`` where the tensors do not fit into memory, ``InputError`` for missing or unfit inputs,
-    ``OrderError`` for an order that breaks an edge, and ``DeadlockError`` where program order cannot go on.
+    ``UnmatchedMessageError`` for a message without partner, ``MemoryLimitError`` where the tensors do not fit into
+    memory, ``InputError`` for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, and
+    ``DeadlockError`` where program order cannot go on.
     """
     require_valid(graph, edges=False)
     refuse_unmatched(graph)

@@ -16,13 +16,14 @@ import attrs
 from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
+from ..ir.output import check_output, write_output
 from ..ir.tables import StorageKind
 from ..ir.text import format_node, quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .gantt_slices import Slices, merge_below, schedule_name, slices_of
-from .output import check_folder, choose_format, write_output
 from .palette import ENGINE_COLOURS, engine_kind
+from .picture_format import choose_format
 from .time_axis import exact_time, ticks
 
 __all__ = ["GANTT_CSS", "MERGE_ABOVE", "Gantt", "draw_gantt", "gantt_svg"]
@@ -101,7 +102,7 @@ def draw_gantt(schedules: Schedule | Sequence[Schedule], path: str | os.PathLike
     """
     choose_format(path, None, ("svg",))
     if path is not None:
-        check_folder(path)
+        check_output(path)
     several = [schedules] if isinstance(schedules, Schedule) else list(schedules)
     if not several:
         raise OptionError("no schedule to draw", help="pass the result of ks.schedule, or several of them")

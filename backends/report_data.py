@@ -17,8 +17,8 @@ __all__ = ["NumbersRow", "PolicyResult", "ReportData"]
 
 @attrs.frozen
 class PolicyResult:
-    """What came of one policy: its ``schedule``, or None with the ``verdict`` (``"deadlock"``, ``"unmatched"``) and what
-    there is to say about it (``deadlock``)."""
+    """What came of one policy: its ``schedule``, or None with the ``verdict`` (``"deadlock"``, ``"unmatched"``) and
+    what there is to say about it (``deadlock``)."""
 
     policy: str
     schedule: Schedule | None

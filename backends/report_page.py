@@ -11,8 +11,8 @@ import os
 import string
 from pathlib import Path
 
+from ..ir.output import check_output, write_output
 from .drawing import draw
-from .output import check_folder, write_output
 from .report_data import ReportData
 from .report_embed import embedded_text
 from .report_markup import shown
@@ -49,7 +49,7 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
         subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>",
         size=size_line(data),
         generator=shown(f"kernscope {data.version}".strip()),
-        style="\n".join([style, PICTURE_CSS]),
+        style="\n".join([PICTURE_CSS, style]),
         script=script,
         script_hash=_hash(script),
         data=embedded_text(data, drawing.box_of if drawing.data is not None else None, lines),
@@ -92,7 +92,7 @@ def _hash(script: str) -> str:
 def write_report(path: str | os.PathLike[str], data: ReportData) -> tuple[str, ...]:
     """Write the page; a sentence for each thing that could not be done comes back. Raises ``OutputError`` where the
     file cannot be written."""
-    check_folder(path)
+    check_output(path)
     text, notes = report_html(data)
     write_output(path, text.encode("utf-8", errors="replace"))
     return notes

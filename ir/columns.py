@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from .errors import ArgumentError, shown
 from .layout import Layout
 from .location import Location
 from .tables import (
@@ -25,7 +26,7 @@ from .tables import (
 )
 from .target import Target
 
-__all__ = ["GraphColumns"]
+__all__ = ["GraphColumns", "expect_graph"]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -108,3 +109,11 @@ class GraphColumns:
         name = self.names[self.scopes.name[scope]]
         place = self.location(int(self.scopes.stack[scope]))
         return name or (f"scope at {place.short}" if place else f"scope {scope}")
+
+
+def expect_graph(value: object, taker: str) -> None:
+    """Raise ``ArgumentError`` for what is no graph: a kernel that was not traced, most often."""
+    if not isinstance(value, GraphColumns):
+        raise ArgumentError(
+            f"{taker} takes a graph, not {shown(value)}", help="trace the kernel first: ks.trace(kernel, ...)"
+        )

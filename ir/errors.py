@@ -157,7 +157,7 @@ class UnknownNameError(KernscopeError, AttributeError):
 
 
 class NotTracingError(KernscopeError, RuntimeError):
-    """A ``tl`` function was called outside a trace, or an operator of a handle whose trace is not running."""
+    """A ``tl`` function was called outside a trace."""
 
     code = "KE109"
     fix = "Call `tl` in a kernel only, and hand the kernel to `ks.trace`."

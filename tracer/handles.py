@@ -26,7 +26,7 @@ from ..ir.layout import Layout, Shape
 from ..ir.location import Location
 from ..ir.ops import OPERATIONS
 from .foreign_names import METHODS
-from .refusals import NotInScratch, check_attribute
+from .refusals import NotInScratch, Owner, check_attribute
 from .scratch import Scope
 
 __all__ = ["Records", "RecvFuture", "TensorHandle"]
@@ -35,7 +35,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class Records(Protocol):
+class Records(Owner, Protocol):
     """What a handle asks of the recorder that made it."""
 
     def compute(self, name: str, operands: tuple[Any, ...], static: tuple[tuple[str, Any], ...] = ()) -> TensorHandle:
@@ -43,9 +43,6 @@ class Records(Protocol):
 
     def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
         """Record a cast."""
-
-    def located(self, error: KernscopeError) -> KernscopeError:
-        """The error with the user's line added."""
 
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
@@ -404,8 +401,9 @@ class RecvFuture(NotInScratch):
     handle: TensorHandle
     _first = "wait for it first: h = tl.wait(future)"
 
-    def _refuse(self, error: KernscopeError) -> KernscopeError:
-        return self.handle._recorder.located(error)
+    @property
+    def _owner(self) -> Owner:
+        return self.handle._recorder
 
     def __repr__(self) -> str:
         return f"<future of {self.handle!r}>"

@@ -16,9 +16,9 @@ from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..ir.errors import (
     ArgumentError,
+    BoundsError,
     KernscopeError,
     NodeLimitError,
-    NotTracingError,
     OtherThreadError,
     OwnerError,
     ScopeError,
@@ -56,7 +56,9 @@ class Recorder:
     """Records the ranks of one trace, one after the other, into one graph.
 
     ``target`` gives the scratch budget and the topology. ``strict`` raises ``UseAfterScopeError`` at the first use of a
-    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``.
+    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``sites`` goes on
+    with those of an earlier trace; faults at the stack rows ``handled`` are raised in any case. ``raised`` are the
+    overflows and accesses out of bounds that were, each with its stack row.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class Recorder:
         on_bounds: str = "raise",
         max_nodes: int = DEFAULT_MAX_NODES,
         boundary: CodeType | None = None,
+        sites: SiteTable | None = None,
+        handled: frozenset[int] = frozenset(),
     ) -> None:
         self.target = target
         self.ranks = ranks
@@ -76,7 +80,9 @@ class Recorder:
         self.on_overflow = on_overflow
         self.on_bounds = on_bounds
         self.max_nodes = max_nodes
-        self.sites = SiteTable(boundary)
+        self.sites = SiteTable(boundary) if sites is None else sites
+        self.handled = handled
+        self.raised: list[tuple[int, KernscopeError]] = []
         self.rank = -1
         self.node_count = 0
         self.rows = Rows()
@@ -141,7 +147,7 @@ class Recorder:
 
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
-        self._check_thread()
+        self.check_thread()
         stack = self.sites.here()
         row = self._scope_row(self.allocator.scope.row, self.allocator.cursor, name, stack)
         scope = self.allocator.open(row, name)
@@ -150,7 +156,7 @@ class Recorder:
 
     def close_scope(self, scope: Scope) -> None:
         """Close the innermost scope: records its ``scope_exit``. Raises ``ScopeError`` for any other."""
-        self._check_thread()
+        self.check_thread()
         try:
             self.allocator.close(scope)
         except KernscopeError as error:
@@ -223,7 +229,7 @@ class Recorder:
         except KeyError:
             return self._compute_slowly(name, operands, static)
         if get_ident() != self._thread:
-            self._check_thread()
+            self.check_thread()
         stack = self.sites.here()
         number, storage, allocator = self.node_count, self._storage_count, self._allocator
         assert allocator is not None
@@ -244,12 +250,6 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
-        if self._is_suspended:
-            raise self.located(
-                NotTracingError(
-                    f"{name} of a handle whose trace is not running", help="handles live as long as the kernel's call"
-                )
-            )
         for operand in operands:
             if isinstance(operand, TensorHandle):
                 self.check_handle(operand)
@@ -278,7 +278,8 @@ class Recorder:
         channel: int = -1,
     ) -> TensorHandle:
         """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes."""
-        self._check_thread()
+        if get_ident() != self._thread:
+            self.check_thread()
         rows = self.rows
         stack = self.sites.here()
         scope = self.allocator.scope.row
@@ -301,7 +302,8 @@ class Recorder:
 
     def record_only(self, plan: Plan, reads: Iterable[Read], *, channel: int = -1) -> int:
         """Record a node that writes nothing; its id."""
-        self._check_thread()
+        if get_ident() != self._thread:
+            self.check_thread()
         accesses: list[int] = []
         for storage, offset, layout in reads:
             accesses += (storage, offset, self.rows.layout_number(layout) * 2 + READ)
@@ -354,17 +356,25 @@ class Recorder:
             )
         return view
 
-    def bounds_fault(self, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
-        """Note that the next node leaves its tensor."""
+    def raises(self, mode: str, stack: int) -> bool:
+        """Whether a fault at a stack row is raised: under this mode, or because the kernel is known to handle it."""
+        return mode == "raise" or stack in self.handled
+
+    def out_of_bounds(self, error: BoundsError, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
+        """Raise the error, or note that the next node leaves its tensor."""
+        stack = self.sites.here()
+        if self.raises(self.on_bounds, stack):
+            self.raised.append((stack, error))
+            raise error
         self._bounds_faults.append(BoundsFault(self.node_count, tensor.storage, lower, upper))
 
     # --- scratch ----------------------------------------------------------------------------------------------------
 
     def allocate(self, layout: Layout, number: int = -1, stack: int = -2) -> TensorHandle:
         """Fresh bytes for a dense layout in the innermost scope. Raises ``ScratchOverflowError`` past the budget."""
-        self._check_thread()
         allocator = self.allocator
         if stack == -2:
+            self.check_thread()
             stack = self.sites.here()
         address = allocator.cursor
         end = allocator.end_of(layout.nbytes)
@@ -378,7 +388,7 @@ class Recorder:
 
     def _pass_budget(self, layout: Layout, stack: int, end: int) -> None:
         """An allocation ends past the budget. Where that is recorded, addresses must still be numbers of the graph."""
-        if self.on_overflow == "raise" or end > _LARGEST_ADDRESS:
+        if self.raises(self.on_overflow, stack) or end > _LARGEST_ADDRESS:
             raise self._overflow(layout, stack)
 
     def _overflow(self, layout: Layout, stack: int) -> KernscopeError:
@@ -403,14 +413,14 @@ class Recorder:
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles",
         )
-        place = self.sites.location(stack)
-        return error.at(place)
+        self.raised.append((stack, error))
+        return error.at(self.sites.location(stack))
 
     # --- checks and errors ------------------------------------------------------------------------------------------
 
     def check_handle(self, handle: TensorHandle) -> None:
         """Refuse a handle of another trace or another rank, and under ``strict`` one whose scope is closed."""
-        if handle._recorder is not self or handle.storage < self._own_storages:
+        if handle._recorder is not self or handle.storage < self._own_storages or self._is_suspended:
             raise self._foreign(handle)
         if self.strict and handle.scope.closed:
             error = UseAfterScopeError(
@@ -435,7 +445,7 @@ class Recorder:
 
     def _foreign(self, handle: TensorHandle) -> KernscopeError:
         owner = handle._recorder
-        if owner is self:
+        if owner is self and not self._is_suspended:
             rank = self.rows.rank_of_storage(handle.storage)
             error = OwnerError(
                 f"{handle!r} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch only",
@@ -444,7 +454,7 @@ class Recorder:
             )
         else:
             error = OwnerError(
-                f"{handle!r} belongs to another trace",
+                f"{handle!r} belongs to another trace, which is not running",
                 help="make it anew in every call of the kernel: functools.cache and globals keep what an earlier "
                 "trace made",
             )
@@ -454,9 +464,9 @@ class Recorder:
         """Where a storage was made."""
         return self.sites.location(self.rows.stack_of_storage(storage))
 
-    def _check_thread(self) -> None:
-        """Refuse what another thread than the kernel's records."""
-        if get_ident() == self._thread:
+    def check_thread(self) -> None:
+        """Refuse what another thread than the kernel's records while the kernel runs."""
+        if get_ident() == self._thread or self._is_suspended:
             return
         error = self.located(
             OtherThreadError(

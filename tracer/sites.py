@@ -102,11 +102,18 @@ class SiteTable:
 
     def remember(self) -> CallChain:
         """The call that :meth:`here` would give a row, for the case that one is needed later."""
+        own, boundary = self._own, self._boundary
         chain: list[_Call] = []
         frame: FrameType | None = sys._getframe(2)
-        while frame is not None and frame.f_code is not self._boundary:
-            if not self._judge(frame.f_code):
-                chain.append(_Call(frame.f_code, frame.f_lasti, frame.f_lineno))
+        while frame is not None:
+            code = frame.f_code
+            if code is boundary:
+                break
+            skip = own.get(id(code))
+            if skip is None:
+                skip = self._judge(code)
+            if not skip:
+                chain.append(_Call(code, frame.f_lasti, frame.f_lineno))
             frame = frame.f_back
         return tuple(chain)
 
