@@ -20,6 +20,7 @@ from multiprocessing.process import BaseProcess
 
 import attrs
 
+from ..ir.errors import KernelProcessError, TimeLimitError
 from ..linter.findings import Failure
 from .lint_job import Answer, Found, LintJob, perform
 
@@ -105,10 +106,11 @@ def _events(running: list[_Running], timeout_s: float) -> Iterator[tuple[_Runnin
                 continue
             answer: Answer = received
         elif time.monotonic() >= one.deadline:
-            text = f"{one.job} did not end within {timeout_s:g} s: its process was killed"
-            answer = Failure(
-                str(one.job), f"{text}\n  help: run it alone to see where; or allow more: --timeout SECONDS"
+            late = TimeLimitError(
+                f"{one.job} did not end within {timeout_s:g} s: its process was killed",
+                help="run it alone to see where; or allow more: --timeout SECONDS",
             )
+            answer = Failure.of(str(one.job), late)
         else:
             continue
         if not isinstance(answer, Found) or not answer.launches:
@@ -123,9 +125,8 @@ def _receive(one: _Running) -> Answer | str:
     except (EOFError, OSError):
         one.process.join(_GRACE_S)
         how = _ending(one.process.exitcode)
-        return Failure(
-            str(one.job), f"{one.job} ended its process: {how}\n  help: run it alone: {one.job.command_alone}"
-        )
+        ended = KernelProcessError(f"{one.job} ended its process: {how}", help=f"run it alone: {one.job.command_alone}")
+        return Failure.of(str(one.job), ended)
     return answer
 
 

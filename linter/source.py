@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import attrs
 
+from ..ir import location
 from ..ir.location import Location
 
 __all__ = ["Loop", "character_column", "enclosing_loop", "printable", "shares_its_line", "shown_path", "source_lines"]
@@ -40,12 +41,8 @@ def printable(text: str) -> str:
 
 
 def shown_path(file: str) -> str:
-    """A path for a reader: relative where it lies below the current folder."""
-    try:
-        relative = os.path.relpath(file)
-    except (OSError, ValueError):
-        return printable(file)
-    return printable(file if relative.startswith("..") else relative)
+    """A path for a reader: relative where it lies below the current folder; printable."""
+    return printable(location.shown_path(file))
 
 
 def character_column(location: Location) -> int | None:

@@ -116,8 +116,8 @@ class TensorHandle:
 
     @property
     def space(self) -> str:
-        """``"tcm"``: the rank's scratch memory."""
-        return "tcm"
+        """The memory that it lies in, by name: ``"tcm"``."""
+        return self._recorder.space_of(self.storage)
 
     @property
     def address(self) -> int:

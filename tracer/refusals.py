@@ -15,6 +15,9 @@ class Owner(Protocol):
     def located(self, error: KernscopeError) -> KernscopeError:
         """The error with the user's line added."""
 
+    def space_of(self, storage: int) -> str:
+        """The name of the memory that a storage lies in."""
+
     def check_thread(self) -> None:
         """Raise ``OtherThreadError`` while the trace runs in another thread than the caller's."""
 

@@ -12,7 +12,7 @@ class Search {
     this.at = 0;
     this.field.addEventListener("input", () => this.ask());
     this.field.addEventListener("focus", () => this.ask());
-    this.field.addEventListener("blur", () => setTimeout(() => { this.list.hidden = true; }, 150));
+    this.field.addEventListener("blur", () => { this.list.hidden = true; });
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         event.preventDefault();

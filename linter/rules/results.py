@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.tables import IntArray, Mode, Reason, StorageKind
+from ...ir.tables import IntArray, Mode, Reason
 from ...ir.text import quote
 from ...scheduler.liveness import ViolationKind
 from ..allocations import call_parts, line_numbers
@@ -48,7 +48,7 @@ def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     for nodes in (copies, loads):
         blamed[_destination(graph, nodes)] = True
     # A composite's buffers are its own business, of which it may need one only.
-    unread = (storages.kind == StorageKind.SCRATCH) & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
+    unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
         received = accesses.mode == Mode.WRITE
         received &= np.isin(_ops(graph, accesses.node), [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
@@ -214,7 +214,7 @@ def _unused_result(context: LintContext, options: Mapping[str, Any]) -> Iterator
         row = int(rows[group[0]])
         made = int(storages.stack[row])
         writers, writer = _writers(graph, rows[group])
-        held = int(context.liveness.held_bytes[rows[group]].max())
+        held = int(graph.held_bytes[rows[group]].max())
         what = f"the result of {graph[writer].op}" if writer >= 0 else "an empty handle"
         yield Finding(
             message=f"nothing reads {context.name_of(row)}, {what}, which takes {held:,} B{times(len(group))}",

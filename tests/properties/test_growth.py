@@ -216,3 +216,27 @@ def test_linting_columns_is_as_much_work_as_linting_rows() -> None:
     lint(rows(800))
     for measure in (calls_of, bytes_of):
         assert measure(lint, columns(1600)) <= 2 * measure(lint, rows(1600))
+
+
+@pytest.mark.parametrize("measure", [calls_of, bytes_of])
+def test_linting_grows_with_the_depth_of_calls(measure: Measure) -> None:
+    """Each of n nested scopes has a finding of its own, at the end of a stack of n calls."""
+
+    def nested(n: int) -> ks.Graph:
+        def kernel(x: Any, o: Any) -> None:
+            tile = tl.load(x)
+
+            def inner(depth: int) -> None:
+                with tl.scratch_scope():
+                    tl.exp(tile)
+                    if depth < n:
+                        inner(depth + 1)
+
+            inner(0)
+            tl.store(o, tile)
+
+        return ks.trace(kernel, ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32"), machine=BIG)
+
+    small, large = nested(100), nested(200)
+    assert len(lint(large)) == len(lint(small)) + 100
+    assert measure(lint, large) <= TWICE * measure(lint, small)
