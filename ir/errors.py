@@ -421,10 +421,10 @@ ERRORS: Mapping[str, type[KernscopeError]] = MappingProxyType(
 )
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str = "") -> str:
-    """The ``help:`` text for a misspelt name: the nearest known one, else the list of all."""
+def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6) -> str:
+    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all."""
     options = list(known)
-    near = difflib.get_close_matches(name, options, n=1)
+    near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
     listed = ", ".join(options) if options else "none"

@@ -25,7 +25,8 @@ from ..ir.errors import (
 from ..ir.layout import Layout, Shape
 from ..ir.location import Location
 from ..ir.ops import OPERATIONS
-from .foreign_names import METHODS
+from .foreign_methods import METHODS
+from .foreign_names import answer
 from .refusals import NotInScratch, Owner, check_attribute
 from .scratch import Scope
 
@@ -351,24 +352,43 @@ class TensorHandle:
         if operation and isinstance(inputs[0], np.generic | np.ndarray) and inputs[0].ndim == 0 and inputs[1] is self:
             return recorder.compute(operation, (inputs[0].item(), self))
         name = getattr(ufunc, "__name__", str(ufunc))
+        with_array = any(isinstance(operand, np.ndarray) and operand.ndim for operand in inputs)
         raise self._recorder.located(
             TracedValueError(
                 f"numpy.{name} on {self!r}: numpy cannot compute while tracing",
-                help="use the function or operator of tl; pass arrays to the kernel as arguments and tl.load them",
+                help="pass arrays to the kernel as arguments and tl.load them"
+                if with_array
+                else _instead_of(name, method),
             )
         )
 
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
-        if name in METHODS:
-            help = METHODS[name]
-        elif name in OPERATIONS or name in _VIEWS:
-            help = f"write tl.{name}(h, ...)"
-        else:
-            help = did_you_mean(name, _ATTRIBUTES, what="it has")
+        help = METHODS.get(name) or _function_of(name) or did_you_mean(name, _ATTRIBUTES, what="it has")
         raise self._recorder.located(UnknownNameError(f"{self!r} has no attribute {name!r}", help=help))
 
 
+def _instead_of(ufunc: str, method: str) -> str:
+    """The ``help:`` text for a function of numpy on a handle."""
+    name = _REDUCTION_OF.get(ufunc, ufunc) if method == "reduce" else ufunc
+    return _function_of(name) or "use the functions and operators of tl"
+
+
+def _function_of(name: str) -> str | None:
+    """The ``help:`` text for a function that is none of a handle's: tl's own, or what stands for a foreign one."""
+    own = name in OPERATIONS or name in _VIEWS
+    return answer(name) or (f"write tl.{name}(h, ...)" if own else None)
+
+
+#: Functions of numpy by the ufunc whose ``reduce`` they call.
+_REDUCTION_OF = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 _VIEWS = ("reshape", "trans", "expand_dims", "broadcast_to")
 _ATTRIBUTES = ("shape", "ndim", "dtype", "nbytes", "space", "address", "name", "scope", "T", "to")
 #: Operations by the names of numpy's ufuncs for Python's operators.

@@ -28,6 +28,7 @@ from . import composites, transfers
 from .calls import as_destination, as_handle, at_the_call, located, whole
 from .current import CURRENT, current
 from .declared import declared, declared_operations
+from .foreign_names import answer
 from .handles import RecvFuture, TensorHandle
 from .hbm import HbmRegion, HbmTensor, Pointer, Ref
 from .plans import plain_scalar
@@ -375,23 +376,8 @@ __all__ = sorted(
 )
 
 
-#: What to write for other languages' functions.
-_ELSEWHERE = {
-    "constexpr": "the parameter without it: keyword arguments are Python values",
-    "matmul": "tl.dot(a, b)",
-    "mean": "tl.sum(x, axis=1) / x.shape[1]",
-    "permute": "tl.trans(x, 1, 0)",
-    "transpose": "tl.trans(x)",
-    "view": "tl.reshape(x, shape)",
-    "zeros_like": "tl.zeros(x.shape, x.dtype)",
-    "full_like": "tl.full(x.shape, value, x.dtype)",
-    "ones": "tl.full(shape, 1, dtype)",
-    "copy": "tl.copy_to(dst, src)",
-    "static_assert": "Python's own assert: shapes and arguments are Python values",
-    "static_print": "Python's own print: shapes and arguments are Python values",
-    "pow": "a ** b",
-    "add": "a + b",
-}
+#: How alike a name must be to one of tl's to be taken for it misspelt: ``multicast`` is no ``cast``.
+_ALIKE = 0.75
 
 
 def __getattr__(name: str) -> Any:
@@ -399,5 +385,5 @@ def __getattr__(name: str) -> Any:
         return dtypes.bool_
     if name.startswith("__"):
         raise AttributeError(name)
-    help = f"write {_ELSEWHERE[name]}" if name in _ELSEWHERE else did_you_mean(name, __all__, what="it has")
+    help = answer(name) or did_you_mean(name, __all__, what="it has", alike=_ALIKE)
     raise at_the_call(UnknownNameError(f"tl has no {name!r}", help=help))
