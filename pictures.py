@@ -106,14 +106,16 @@ def _numbers(
         return (), f"not executed: launch {launch.name!r} has no reference function", False
     try:
         ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
-        outputs = execute(graph, ready).outputs
+        done = execute(graph, ready)
     except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
         return (), f"not executed: {error.message}", False
     try:
-        compared = api.compare_with_launch(launch, ready, outputs)
+        compared = api.compare_with_launch(launch, ready, done.outputs, done.unstored)
     except KernscopeError as error:  # the reference's own fault: the rest of the page stands
         where = f" ({error.places[0][1].short})" if error.places else ""
         return (), f"executed, but not compared: {error.message}{where}", True
-    rows = tuple(NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok) for c in compared)
+    rows = tuple(
+        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok, c.unstored) for c in compared
+    )
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
     return rows, f"executed by numpy in program order on {how}", False

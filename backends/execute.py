@@ -15,6 +15,7 @@ from ..ir.errors import ExecutionError
 from ..ir.graph import Graph, Node
 from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray
+from ..ir.unstored import Unstored, find_unstored
 from .execute_inputs import ready_inputs
 from .execute_memory import Memory, memory_limit
 from .execute_order import Order, execution_order
@@ -30,6 +31,8 @@ class Execution:
     """What came of a run.
 
     ``outputs`` holds every tensor that is stored to, by name in argument order, in its own shape and dtype.
+    ``unstored``, by name, are those of them that had no input and of which a part was never stored: there they hold
+    poison, NaN in every float dtype.
     ``high_water_bytes`` is, per rank, the highest rounded end of an allocation. ``stale_reads``, ``stale_writes`` and
     ``unwritten_reads`` are sorted ids of the nodes that read or wrote an allocation's bytes when it did not own them
     (any more), or read bytes that were never written through a view of their owner; they are watched for in program
@@ -37,6 +40,7 @@ class Execution:
     """
 
     outputs: dict[str, Array]
+    unstored: dict[str, Unstored]
     high_water_bytes: tuple[int, ...]
     stale_reads: tuple[int, ...]
     stale_writes: tuple[int, ...]
@@ -50,9 +54,9 @@ def execute(
     """Execute a graph on numbers.
 
     ``inputs`` are arrays by tensor name, of exactly the tensor's shape and dtype; a tensor without one takes the array
-    it was traced with, else starts as zero. They are never changed. ``order`` is ``"program"``, a schedule, or the ids
-    of all nodes. With ``poison`` rewound scratch is filled with 0xFF bytes, NaN in every float dtype: at the scope's
-    exit in program order, else as soon as an allocation's last access has run.
+    it was traced with, else starts as poison (all bits set: NaN in every float dtype). They are never changed.
+    ``order`` is ``"program"``, a schedule, or the ids of all nodes. With ``poison`` rewound scratch is poisoned, too:
+    at the scope's exit in program order, else as soon as an allocation's last access has run.
 
     Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds, a message without
     partner), ``MemoryLimitError`` where the tensors do not fit into memory, ``InputError`` for missing or unfit inputs,
@@ -75,7 +79,8 @@ def _execute(
     poison: bool,
     tracked: bool,
 ) -> Execution:
-    memory = Memory(graph, ready_inputs(graph, inputs, ids))
+    ready = ready_inputs(graph, inputs, ids)
+    memory = Memory(graph, ready)
     plans = Plans(graph)
     tracker = Tracker() if not poison else (ProgramTracker if tracked else OrderTracker)(graph, plans, memory)
     with np.errstate(all="ignore"):
@@ -83,6 +88,7 @@ def _execute(
     stale_reads, stale_writes, unwritten_reads = tracker.found
     return Execution(
         outputs=memory.outputs(),
+        unstored=_unstored(graph, ready),
         high_water_bytes=memory.high_water_bytes,
         stale_reads=stale_reads,
         stale_writes=stale_writes,
@@ -113,6 +119,10 @@ def _run(ids: IntArray, plans: Plans, memory: Memory, tracker: Tracker, sender_o
                     view.write(of_storage[storage_of[row]], byte_start[row], result)
                     row += 1
         tracker.after(node, plan)
+
+
+def _unstored(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Unstored]:
+    return {each.name: each for each in find_unstored(graph) if each.name not in inputs}
 
 
 def _refuse_bounds_faults(graph: Graph) -> None:

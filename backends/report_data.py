@@ -27,13 +27,14 @@ class PolicyResult:
 @attrs.frozen
 class NumbersRow:
     """One output tensor against its reference: the largest absolute and relative errors over its elements, the
-    tolerance, and whether it is met."""
+    tolerance, and whether it is met; ``unstored`` says what of it was never stored."""
 
     tensor: str
     max_abs_error: float
     max_rel_error: float
     tolerance: float
     ok: bool
+    unstored: str = ""
 
 
 @attrs.frozen(eq=False)

@@ -13,7 +13,7 @@ from .drawing import Drawing
 from .palette import ENGINE_COLOURS
 from .report_charts import cause_style, chain_bar, scratch_chart, size_text
 from .report_compare import comparison
-from .report_data import ReportData
+from .report_data import NumbersRow, ReportData
 from .report_markup import plural, share, shown, table
 from .report_paths import PagePaths
 from .report_picture import inline_svg
@@ -179,6 +179,12 @@ def _ranks(data: ReportData) -> str:
     return f'<p class="mute">{listed}</p>'
 
 
+def _verdict(row: NumbersRow) -> str:
+    if row.unstored:
+        return f'<span class="bad">no: {shown(row.unstored)}</span>'
+    return '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>'
+
+
 def _numbers(data: ReportData, paths: PagePaths) -> str:
     """Outputs beside their reference."""
     note = f'<p class="mute">{shown(paths.in_text(data.numbers_note))}</p>' if data.numbers_note else ""
@@ -187,7 +193,7 @@ def _numbers(data: ReportData, paths: PagePaths) -> str:
     rows = [
         [
             shown(row.tensor),
-            '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>',
+            _verdict(row),
             f"{row.max_abs_error:.3g}",
             f"{row.max_rel_error:.3g}",
             f"{row.tolerance:.3g}",

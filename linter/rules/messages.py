@@ -143,21 +143,21 @@ import kernscope as ks
 from kernscope import tl
 
 
-@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((512, 64), "f32"))
+@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((384, 64), "f32"))
 @ks.kernel
 def shift(x, o):
     rank = tl.program_id(0)
     rows = slice(rank * 128, (rank + 1) * 128)
     tl.send("next", tl.load(x[rows, :]))
     if rank > 0:
-        tl.store(o[rows, :], tl.recv("prev", (128, 64), tl.float32))
+        tl.store(o[(rank - 1) * 128 : rank * 128, :], tl.recv("prev", (128, 64), tl.float32))
 """,
         fix="""
 import kernscope as ks
 from kernscope import tl
 
 
-@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((512, 64), "f32"))
+@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((384, 64), "f32"))
 @ks.kernel
 def shift(x, o):
     rank = tl.program_id(0)
@@ -165,7 +165,7 @@ def shift(x, o):
     if rank < tl.num_programs(0) - 1:
         tl.send("next", tl.load(x[rows, :]))
     if rank > 0:
-        tl.store(o[rows, :], tl.recv("prev", (128, 64), tl.float32))
+        tl.store(o[(rank - 1) * 128 : rank * 128, :], tl.recv("prev", (128, 64), tl.float32))
 """,
         check=_unmatched,
     ),

@@ -169,7 +169,7 @@ def test_the_users_arrays_are_never_changed() -> None:
 
 
 def test_outputs_are_the_tensors_stored_to_in_argument_order() -> None:
-    """What is only loaded is no output; a part never stored to is zero."""
+    """What is only loaded is no output; a part never stored to is poison, and named."""
 
     @ks.kernel
     def kernel(b: Any, x: Any, a: Any) -> None:
@@ -178,9 +178,10 @@ def test_outputs_are_the_tensors_stored_to_in_argument_order() -> None:
         tl.store(b[:], h)
 
     x = numbers(4)
-    outputs = execute(ks.trace(kernel, ks.hbm((4,), "f32"), x, ks.hbm((6,), "f32"))).outputs
-    assert list(outputs) == ["b", "a"]
-    np.testing.assert_array_equal(outputs["a"], np.concatenate([x, [0, 0]]))
+    done = execute(ks.trace(kernel, ks.hbm((4,), "f32"), x, ks.hbm((6,), "f32")))
+    assert list(done.outputs) == ["b", "a"]
+    np.testing.assert_array_equal(done.outputs["a"], np.concatenate([x, [np.nan, np.nan]]))
+    assert list(done.unstored) == ["a"] and list(done.unstored["a"].boxes()) == [((4,), (6,))]
 
 
 # --- inputs ---------------------------------------------------------------------------------------------------------

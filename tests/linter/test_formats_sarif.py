@@ -153,7 +153,7 @@ def test_githubs_own_fingerprint_outlives_edits_above(lint: Lint) -> None:
         run = sarif(lint(text, x, x, select=["KS201"]))
         return [result["partialFingerprints"]["primaryLocationLineHash"] for result in run["results"]]
 
-    assert of(STALE) == of("# a line\n\n" + STALE) and len(set(of(STALE))) == len(of(STALE)) > 0
+    assert of(STALE) == of("# a line\n\n" + STALE.replace("\n    ", "\n")) and len(set(of(STALE))) == len(of(STALE)) > 0
     assert set(of(STALE)) != set(of(STALE.replace("keep(o, a)", "keep(o, b)")))
     nowhere = Diagnostic("KS001", "unused-suppression", "info", "m", (Place("here", Location("<stdin>", 3)),))
     (result,) = sarif(LintReport("k", (nowhere,)))["results"]

@@ -10,7 +10,7 @@ from kernscope.linter.line_hashes import line_hashes
 
 
 def hashed(lines: list[str]) -> list[str]:
-    """The hash as its description has it: of each line the 100 characters from its beginning on, one after the other."""
+    """The hash as its description has it: of each line the 100 characters from its beginning on."""
     seen: Counter[int] = Counter()
     found: list[str] = []
     for number in range(len(lines) + 1):
