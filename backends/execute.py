@@ -13,9 +13,10 @@ import numpy as np
 
 from ..ir.errors import ExecutionError
 from ..ir.graph import Graph, Node
-from ..ir.ops import OPERATIONS
+from ..ir.messages import channel_ends, refuse_unmatched
 from ..ir.tables import IntArray
 from ..ir.unstored import Unstored, find_unstored
+from ..ir.verify import require_valid
 from .execute_inputs import ready_inputs
 from .execute_memory import Memory, memory_limit
 from .execute_order import Order, execution_order
@@ -58,10 +59,13 @@ def execute(
     ``order`` is ``"program"``, a schedule, or the ids of all nodes. With ``poison`` rewound scratch is poisoned, too:
     at the scope's exit in program order, else as soon as an allocation's last access has run.
 
-    Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds, a message without
-    partner), ``MemoryLimitError`` where the tensors do not fit into memory, ``InputError`` for missing or unfit inputs,
-    ``OrderError`` for an order that breaks an edge, and ``DeadlockError`` where program order cannot go on.
+    Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds),
+    ``UnmatchedMessageError`` for a message without partner, ``MemoryLimitError`` where the tensors do not fit into
+    memory, ``InputError`` for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, and
+    ``DeadlockError`` where program order cannot go on.
     """
+    require_valid(graph, edges=False)
+    refuse_unmatched(graph)
     _refuse_bounds_faults(graph)
     _refuse_overflow(graph)
     sender_of = _pair_messages(graph)
@@ -155,46 +159,5 @@ def _refuse_overflow(graph: Graph) -> None:
 
 def _pair_messages(graph: Graph) -> dict[int, int]:
     """For each receive the send whose message it takes: the i-th of a channel takes the i-th, each side counted in its
-    own program order."""
-    nodes, pairs = graph.nodes, dict[int, int]()
-    sends_of: dict[int, list[int]] = {}
-    receives_of: dict[int, list[int]] = {}
-    send = OPERATIONS.code("send")
-    on_channel = np.flatnonzero(nodes.channel >= 0)
-    for node, op, channel in zip(
-        on_channel.tolist(), nodes.op[on_channel].tolist(), nodes.channel[on_channel].tolist(), strict=True
-    ):
-        (sends_of if op == send else receives_of).setdefault(channel, []).append(node)
-    for channel in range(len(graph.channels)):
-        sends, receives = sends_of.get(channel, []), receives_of.get(channel, [])
-        for sent, received in zip(sends, receives, strict=False):
-            _refuse_mismatch(Node(graph, sent), Node(graph, received))
-            pairs[received] = sent
-        if len(sends) != len(receives):
-            paired = min(len(sends), len(receives))
-            raise _unmatched(graph, channel, (sends if len(sends) > paired else receives)[paired:])
-    return pairs
-
-
-def _refuse_mismatch(sent: Node, received: Node) -> None:
-    what, into = sent.reads[0].layout, received.writes[0].layout
-    if what.shape == into.shape and what.dtype is into.dtype:
-        return
-    error = ExecutionError(
-        f"%{sent.id} sends {what.dtype}{list(what.shape)}, %{received.id} receives {into.dtype}{list(into.shape)}",
-        help="give both ends of the message one shape and dtype",
-    )
-    error.at(sent.location, "sent")
-    raise error.at(received.location, "received")
-
-
-def _unmatched(graph: Graph, channel: int, lonely: list[int]) -> ExecutionError:
-    first, channels = Node(graph, lonely[0]), graph.channels
-    other = "receive" if first.op == "send" else "send"
-    error = ExecutionError(
-        f"%{first.id} {first.op} on the channel from rank {channels.sender[channel]} to rank "
-        f"{channels.receiver[channel]} has no {other} ({len(lonely)} such)",
-        help="every send needs its receive (KS401)",
-    )
-    error.at(first.location)
-    return error
+    own program order. Each has one."""
+    return {recv: send for sends, recvs in channel_ends(graph) for send, recv in zip(sends, recvs, strict=True)}

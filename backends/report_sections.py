@@ -76,8 +76,9 @@ def _ladder(data: ReportData, paths: PagePaths) -> str:
     rows = []
     for row in data.policies:
         if row.schedule is None:
-            said = f'<pre tabindex="0">{escape(paths.in_text(row.deadlock) or "deadlock", quote=True)}</pre>'
-            rows.append(f'<tr><th>{shown(row.policy)}</th><td colspan="4"><b class="bad">deadlock</b>{said}</td></tr>')
+            said = f'<pre tabindex="0">{escape(paths.in_text(row.deadlock) or row.verdict, quote=True)}</pre>'
+            verdict = f'<b class="bad">{shown(row.verdict)}</b>'
+            rows.append(f'<tr><th>{shown(row.policy)}</th><td colspan="4">{verdict}{said}</td></tr>')
             continue
         causes[row.policy] = row.schedule.critical_chain().by_cause()
         bar = chain_bar(row.schedule, causes[row.policy], longest, data.bound_ps)

@@ -177,7 +177,7 @@ def _summary(data: ReportData) -> Iterator[str]:
     rows = [("policy", "makespan", "of the bound")]
     for result in data.policies:
         if result.schedule is None:
-            rows.append((result.policy, "deadlock", "-"))
+            rows.append((result.policy, result.verdict, "-"))
         else:
             rows.append(
                 (

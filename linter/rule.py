@@ -10,11 +10,11 @@ import attrs
 
 from ..ir.graph import Graph
 from ..ir.location import Location
+from ..ir.messages import MessageFault, message_faults
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
 from .lazy import LazyRun, run_lazy
-from .messages import MessageFault, message_faults
 from .races import Race, find_races
 from .suppressions import Suppression
 
