@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from ..ir.errors import DeadlockError, KernscopeError
+from ..ir.errors import DeadlockError, KernscopeError, OutputError, UnmatchedMessageError
+from ..linter import Diagnostic
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
@@ -21,6 +22,7 @@ from .run import run
 from .schedule import schedule
 from .timeline import timeline
 from .trace import trace
+from .unexpected import as_user_error
 
 __all__ = ["main"]
 
@@ -63,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result: Any = app.main(args=given, prog_name="kernscope", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
@@ -71,12 +74,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("aborted", err=True)
         return 130
     except BrokenPipeError:
-        # The reader has gone (`| head`): nothing is wrong, and Python must not complain at exit.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone (`| head`): nothing is wrong.
+        _drop_output()
         return 0
-    except KernscopeError as error:
-        if "--debug" in given:
-            traceback.print_exc()
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
-        return 1 if isinstance(error, DeadlockError) else 2
+    except Exception as error:  # the last handler: exit status 1 means findings, and is never a crash of ours
+        return _tell(_output_error(error), debug="--debug" in given)
+
+
+def _output_error(error: Exception) -> KernscopeError:
+    """The error as one of a user's; standard output that takes no more is one."""
+    try:
+        sys.stdout.flush()
+    except OSError as full:
+        _drop_output()
+        told = OutputError(f"cannot write to standard output: {full.strerror}", help="make room, or write elsewhere")
+        return told.with_traceback(full.__traceback__)
+    return as_user_error(error)
+
+
+def _drop_output() -> None:
+    """What was not written to standard output is lost; Python must not complain at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell(error: KernscopeError, *, debug: bool) -> int:
+    """Print an error in the form of a finding; the exit status."""
+    if debug:
+        traceback.print_exception(error)
+    diagnostic = Diagnostic.of_error(error)
+    kind, _, rest = str(diagnostic).partition(":")
+    click.echo(f"{click.style(f'{kind}:', fg='red', bold=True)}{rest}", err=True)
+    return 1 if isinstance(error, DeadlockError | UnmatchedMessageError) else 2

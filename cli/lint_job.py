@@ -6,15 +6,14 @@ import contextlib
 import shlex
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, Literal
 
 import attrs
 
-from ..frames import is_own_file
-from ..ir.errors import KernscopeError, TimeLimitError
+from ..ir.errors import TimeLimitError
+from ..ir.frames import code_location, is_author_file
 from ..ir.load import load
 from ..ir.location import Location
 from ..ir.saved import is_saved_graph
@@ -25,6 +24,7 @@ from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
 from .options import described_machine, trace_launch
 from .targets import Target, find_kernels
+from .unexpected import as_user_error
 
 __all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform", "time_limit"]
 
@@ -124,11 +124,8 @@ def perform(
 
 
 def _failure(job: LintJob, error: Exception) -> Failure:
-    if isinstance(error, KernscopeError):
-        return Failure.of(str(job), error)
-    # A fault of our own: one launch has no report, the others have theirs.
-    text = f"kernscope failed on {job}: {type(error).__name__}: {error}\n  help: please report it; --debug shows where"
-    return Failure(str(job), text, "".join(traceback.format_exception(error)))
+    # A fault of our own takes the report of one launch, the others have theirs.
+    return Failure.of(str(job), as_user_error(error, f"kernscope failed on {job}"))
 
 
 def _launches(job: LintJob, kernels: Mapping[str, Kernel]) -> Found:
@@ -192,10 +189,9 @@ def time_limit(seconds: float | None, what: str) -> Iterator[None]:
 
 
 def _authors_place(frame: FrameType | None) -> Sequence[tuple[str, Location]]:
-    """Where the author's code was: the innermost frame that is not kernscope's own."""
+    """Where the author's code was: their innermost frame."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not is_own_file(file) and not file.startswith("<"):
-            return [("it was here", Location(file, frame.f_lineno, frame.f_code.co_name))]
+        if is_author_file(frame.f_code.co_filename):
+            return [("it was here", code_location(frame.f_code, frame.f_lasti, frame.f_lineno))]
         frame = frame.f_back
     return ()

@@ -11,8 +11,8 @@ import attrs
 import click
 
 from .. import api
-from ..frames import with_author_frames
-from ..ir.errors import KernelRaisedError, KernscopeError, OptionError
+from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
+from ..ir.frames import author_place
 from ..ir.graph import Graph
 from ..ir.load import load
 from ..ir.saved import is_saved_graph
@@ -112,15 +112,19 @@ def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:
 
 
 def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> Graph:
-    """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` with the author's
-    frames."""
+    """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` at the author's
+    line."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a kernel prints is no result of ours
             return api.trace_for(launch, machine, record=record)
-    except (KernscopeError, KeyboardInterrupt):
+    except KernscopeError as error:
+        if not error.places:  # what is wrong with arguments or ranks as a whole
+            error.at(author_place(error.__traceback__) or launch.kernel.location)
+        raise
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a kernel may raise, SystemExit too
         raise KernelRaisedError(
-            f"kernel {launch.kernel.name} raised {with_author_frames(error)}",
+            f"kernel {launch.kernel.name} raised {raised(error)}",
             help="the error is the kernel's own; --debug shows all frames",
-        ) from error
+        ).at(author_place(error.__traceback__)) from error

@@ -15,15 +15,16 @@ from typing import Any
 
 import attrs
 
-from ..frames import author_frames
 from ..ir.errors import (
     KernelFileError,
     KernelNotFoundError,
     KernscopeError,
     OptionError,
     did_you_mean,
+    raised,
 )
-from ..ir.location import Location
+from ..ir.frames import author_place, is_author_file
+from ..ir.location import Location, shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 
 __all__ = [
@@ -47,7 +48,8 @@ class Target:
 
     def __str__(self) -> str:
         joint = "::" if self.is_file else ":"
-        return self.source if self.kernel is None else f"{self.source}{joint}{self.kernel}"
+        source = shown_path(self.source) if self.is_file else self.source
+        return source if self.kernel is None else f"{source}{joint}{self.kernel}"
 
 
 def split_target(text: str) -> Target:
@@ -185,7 +187,7 @@ def _import_file(path: str) -> ModuleType:
         error.at(_place_of(error))
         raise
     except (Exception, SystemExit) as error:
-        raise _import_failure(path, error) from error
+        raise _import_failure(shown_path(path), error) from error
     finally:
         sys.path.remove(str(resolved.parent))
     return module
@@ -214,7 +216,7 @@ def _import_from_package(path: str, file: Path) -> ModuleType:
         error.at(_place_of(error))
         raise
     except (Exception, SystemExit) as error:
-        raise _import_failure(path, error) from error
+        raise _import_failure(shown_path(path), error) from error
     finally:
         sys.path.remove(str(folder))
 
@@ -244,14 +246,25 @@ def _import_module(name: str) -> ModuleType:
 
 def _import_failure(source: str, error: BaseException) -> KernelFileError:
     places = [("here", place)] if (place := _place_of(error)) else []
-    what = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    what = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else raised(error)
     return KernelFileError(
         f"cannot import {source}: {what}", help="the file must import without errors; run it with python", places=places
     )
 
 
 def _place_of(error: BaseException) -> Location | None:
-    if isinstance(error, SyntaxError) and error.filename:
-        return Location(error.filename, error.lineno or 1)
-    frames = author_frames(error.__traceback__)
-    return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
+    if isinstance(error, SyntaxError) and error.filename and is_author_file(error.filename):
+        return _place_of_syntax(error, error.filename)
+    return author_place(error.__traceback__)
+
+
+def _place_of_syntax(error: SyntaxError, file: str) -> Location:
+    """Where a file is no Python. The error counts characters from 1, a location bytes from 0."""
+    line, offset = error.lineno or 1, error.offset or 0
+    before = (error.text or "")[: max(0, offset - 1)]
+    if offset < 1 or not error.text:
+        return Location(file, line)
+    start = len(before.encode())
+    ends_there = error.end_lineno == line and (error.end_offset or 0) > offset
+    stop = len(error.text[: error.end_offset - 1].encode()) if ends_there and error.end_offset else start + 1
+    return Location(file, line, column=start, end_line=line, end_column=stop)

@@ -198,7 +198,7 @@ def test_another_target_is_refused(flash: ks.Graph) -> None:
     other = ks.load_machine().override({"scratch.bytes": "2097152", "link.slots": "4"})
     with pytest.raises(TargetMismatchError) as caught:
         make_problem(flash, other)
-    assert "scratch_bytes: 1048576 here, 2097152 there; slots: 2 here, 4 there" in str(caught.value)
+    assert "bytes of tcm: 1048576 here, 2097152 there; slots: 2 here, 4 there" in str(caught.value)
 
 
 def test_another_speed_is_fine(flash: ks.Graph) -> None:
@@ -277,3 +277,9 @@ def test_the_ladder_by_name_and_number(flash: ks.Graph) -> None:
     with pytest.raises(KeyError):
         ladder["blocking"]
     assert str(ladder).splitlines()[0].split()[0] == "list"
+
+
+def test_the_critical_chain_is_walked_once(flash: ks.Graph) -> None:
+    """A schedule does not change, and a report asks for its chain in many places."""
+    made = schedule(flash)
+    assert made.critical_chain() is made.critical_chain()
