@@ -60,6 +60,11 @@ def _number(context: click.Context, parameter: click.Parameter, value: float) ->
     metavar="SECONDS",
     help="How long a launch may take.",
 )
+@click.option(
+    "--trace-twice",
+    is_flag=True,
+    help="Trace every launch a second time: it has to do the same (KS701). Default: where that takes under a second.",
+)
 @machine_options
 @click.pass_context
 def lint(
@@ -73,6 +78,7 @@ def lint(
     exit_zero: bool,
     jobs: int | None,
     timeout_s: float,
+    trace_twice: bool,
     machine: str | None,
     overrides: Sequence[str],
 ) -> None:
@@ -96,7 +102,14 @@ def lint(
     for target, is_named in lint_targets(paths, found, notes, failures):
         config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
         _check_selection(config)
-        job = LintJob(target, only=launch_name, is_named=is_named, machine=machine, overrides=tuple(overrides))
+        job = LintJob(
+            target,
+            only=launch_name,
+            is_named=is_named,
+            machine=machine,
+            overrides=tuple(overrides),
+            trace_twice=trace_twice or None,
+        )
         configs.append(config)
         asked.append(job.configured(config))
     answers = _answers(asked, jobs, timeout_s)
@@ -109,6 +122,7 @@ def lint(
             failures.append(answer)
         else:
             reports.append(answer)
+            notes += answer.notes
             of_report.append(number)
     told = [
         configs[number].apply(report, asked[number].target.source)

@@ -6,7 +6,14 @@ from typing import Any, NoReturn, Protocol
 
 from ..ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
 
-__all__ = ["NotInScratch", "Owner", "check_attribute", "first_step"]
+__all__ = ["HOST_DATA", "NotInScratch", "Owner", "check_attribute", "first_step"]
+
+
+#: How a kernel gets numbers that it can branch on and index with.
+HOST_DATA = (
+    "tables, masks and sizes that the host knows go into a keyword-only parameter (`def kernel(x, *, table)`), whose "
+    "arrays pass through untouched"
+)
 
 
 class Owner(Protocol):
@@ -91,9 +98,18 @@ class NotInScratch:
         raise self._refuse(
             TracedValueError(
                 f"the truth of {self!r}: its values are not known while tracing",
-                help="compare with None: `if mask is not None:`",
+                help=f"compare with None: `if mask is not None:`; {HOST_DATA}",
             )
         )
+
+    def __index__(self) -> int:
+        raise self._refuse(
+            TracedValueError(
+                f"{self!r} as a number or an index: its values are not known while tracing", help=HOST_DATA
+            )
+        )
+
+    __int__ = __float__ = __index__
 
     def __format__(self, specification: str) -> str:
         if not specification:
