@@ -1,4 +1,4 @@
-"""KS205: scopes that no ``with`` enters."""
+"""KS206: scopes that no ``with`` enters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _never_entered(context: LintContext, options: Mapping[str, Any]) -> Iterator
 
 RULES = (
     Rule(
-        code="KS205",
+        code="KS206",
         name="scope-never-entered",
         severity="warning",
         summary="`tl.scratch_scope()` is called, but nothing enters what it returns",

@@ -1,4 +1,4 @@
-"""KS505 and KS205: kernels that store nothing, tensors that nothing uses, scopes that nothing enters."""
+"""KS505 and KS206: kernels that store nothing, tensors that nothing uses, scopes that nothing enters."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def test_a_scope_without_with_is_found() -> None:
             with tl.scratch_scope("entered"):
                 tl.store(o, tl.load(x))
 
-    (finding,) = ks.lint(kernel, X, X, select=["KS205"])
+    (finding,) = ks.lint(kernel, X, X, select=["KS206"])
     assert "3 times" in finding.message and finding.location is not None
     assert finding.location.line == kernel.__code__.co_firstlineno + 2 and "`with tl.scratch_scope():`" in finding.help
-    assert len(ks.lint(kernel, X, X, select=["KS205"], ranks=2)) == 1
+    assert len(ks.lint(kernel, X, X, select=["KS206"], ranks=2)) == 1
 
 
 def test_scopes_that_are_entered_are_silent() -> None:
@@ -108,7 +108,7 @@ def test_scopes_that_are_entered_are_silent() -> None:
         by_hand.__enter__()
         by_hand.__exit__(None, None, None)
 
-    assert not found("KS205", kernel, X, X) and not found("KS205", kernel, X, X, ranks=3)
+    assert not found("KS206", kernel, X, X) and not found("KS206", kernel, X, X, ranks=3)
 
 
 def test_a_saved_graph_keeps_the_finding(tmp_path: Any) -> None:
