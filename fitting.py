@@ -17,7 +17,7 @@ from .fitting_table import Fit, FitRow, Verdict
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from .ir.frames import author_place
 from .ir.graph import Graph
-from .ir.ops import OPERATIONS, Engine
+from .ir.ops import OPERATIONS, Kind
 from .ir.text import quote
 from .linter import RULES, lint_graph
 from .scheduler.liveness import Liveness, ViolationKind, liveness
@@ -36,7 +36,7 @@ MAX_VALUES = 10_000
 _ERROR_RULES = tuple(code for code, rule in RULES.items() if rule.severity == "error" and code != "KS101")
 
 #: By operation, whether it keeps an engine busy.
-_WORKS = OPERATIONS.mask(lambda operation: operation.engine is not Engine.NONE)
+_WORKS = OPERATIONS.mask(lambda operation: operation.kind is not Kind.NONE)
 
 
 def fit(

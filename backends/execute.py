@@ -149,12 +149,12 @@ def _pair_messages(graph: Graph) -> dict[int, int]:
     nodes, pairs = graph.nodes, dict[int, int]()
     sends_of: dict[int, list[int]] = {}
     receives_of: dict[int, list[int]] = {}
-    send = OPERATIONS.code("send")
     on_channel = np.flatnonzero(nodes.channel >= 0)
-    for node, op, channel in zip(
-        on_channel.tolist(), nodes.op[on_channel].tolist(), nodes.channel[on_channel].tolist(), strict=True
+    is_send = OPERATIONS.sends[nodes.op[on_channel]]
+    for node, sends_it, channel in zip(
+        on_channel.tolist(), is_send.tolist(), nodes.channel[on_channel].tolist(), strict=True
     ):
-        (sends_of if op == send else receives_of).setdefault(channel, []).append(node)
+        (sends_of if sends_it else receives_of).setdefault(channel, []).append(node)
     for channel in range(len(graph.channels)):
         sends, receives = sends_of.get(channel, []), receives_of.get(channel, [])
         for sent, received in zip(sends, receives, strict=False):

@@ -55,7 +55,7 @@ def embedded_text(data: ReportData, box_of: IntArray | None, lines: LineTable) -
         "budget": data.liveness.budget_bytes,
         "operations": list(OPERATIONS.names),
         "work_kinds": [op.work_kind.value for op in OPERATIONS.values()],
-        "marker": [OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")],
+        "marker": np.flatnonzero(OPERATIONS.markers).tolist(),
         "causes": _CAUSES,
         "reasons": [reason.label for reason in Reason],
         "colours": {name: {"solid": c.solid, "ink": c.ink} for name, c in ENGINE_COLOURS.items()},

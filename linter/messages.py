@@ -33,7 +33,7 @@ def message_faults(graph: Graph) -> list[MessageFault]:
     nodes = graph.nodes
     found: list[MessageFault] = []
     on_channel = np.flatnonzero(nodes.channel >= 0)
-    sends = nodes.op[on_channel] == OPERATIONS.code("send")
+    sends = OPERATIONS.sends[nodes.op[on_channel]]
     layouts = _message_layouts(graph, on_channel)
     for channel in range(len(graph.channels)):
         here = nodes.channel[on_channel] == channel

@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import attrs
 
 from ..ir.errors import MachineError, OptionError, did_you_mean, shown
-from ..ir.ops import Engine
+from ..ir.memories import HBM, TCM
+from ..ir.ops import Kind
 from ..ir.target import Target
 from .machine_file import SEE_VALID, known_paths, listed, plain, read_toml, replace, structure, write_toml
-from .machine_parts import Above0, Cpu, Dma, Gemm, Link, Math, Scratch, Topology
+from .machine_parts import Above0, Cpu, Dma, Engine, Gemm, Link, Math, Scratch, Topology
 
 __all__ = ["DEFAULT_MACHINE", "Machine", "load_machine", "machine_names", "parse_machine"]
 
@@ -27,7 +28,7 @@ DEFAULT_MACHINE = "ahbm-pe"
 _PRESETS = Path(__file__).with_name("machines")
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Machine:
     """A machine description. Hashable and comparable by value; make one with :func:`load_machine`."""
 
@@ -59,11 +60,18 @@ class Machine:
         """One clock cycle, in picoseconds (exact)."""
         return 1000 / self.clock_ghz
 
-    def channels(self, engine: Engine) -> int:
-        """How many nodes an engine works on at once: its lanes."""
-        if engine is Engine.DMA_READ:
-            return self.dma_read.channels
-        return self.dma_write.channels if engine is Engine.DMA_WRITE else 1
+    @cached_property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engines of a rank, in the order in which they are numbered; the link, which stands for one of each
+        direction, last."""
+        own, shared = (TCM,), (HBM,)
+        return (
+            Engine("dma_read", Kind.TRANSFER, self.dma_read.channels, shared, own, self.dma_read),
+            Engine("dma_write", Kind.TRANSFER, self.dma_write.channels, own, shared, self.dma_write),
+            Engine("gemm", Kind.MATMUL, 1, own, own, self.gemm),
+            Engine("math", Kind.ELEMENTWISE, 1, own, own, self.math),
+            Engine("link", Kind.LINK, 1, own, own, self.link),
+        )
 
     def override(self, values: Mapping[str, str]) -> Machine:
         """The machine with some fields replaced, as ``--set gemm.rows=128`` does: ``{"gemm.rows": "128"}``.
