@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ..ir.errors import DeadlockError, KernscopeError, OutputError
+from ..ir.errors import DeadlockError, KernscopeError, OutputError, UnmatchedMessageError
 from ..linter import Diagnostic
 from .explain import explain, machine
 from .fit import fit
@@ -105,4 +105,4 @@ def _tell(error: KernscopeError, *, debug: bool) -> int:
     diagnostic = Diagnostic.of_error(error)
     kind, _, rest = str(diagnostic).partition(":")
     click.echo(f"{click.style(f'{kind}:', fg='red', bold=True)}{rest}", err=True)
-    return 1 if isinstance(error, DeadlockError) else 2
+    return 1 if isinstance(error, DeadlockError | UnmatchedMessageError) else 2

@@ -18,7 +18,7 @@ from ..ir.errors import MachineError, OptionError, did_you_mean, shown
 from ..ir.memories import HBM, TCM
 from ..ir.ops import Kind
 from ..ir.target import Target
-from .machine_file import SEE_VALID, known_paths, listed, plain, read_toml, replace, structure, write_toml
+from .machine_file import SEE_VALID, known_paths, listed, overlaid, plain, read_toml, replace, structure, write_toml
 from .machine_parts import Above0, Cpu, Dma, Engine, Gemm, Link, Math, Scratch, Topology
 
 __all__ = ["DEFAULT_MACHINE", "Machine", "load_machine", "machine_names", "parse_machine"]
@@ -135,15 +135,38 @@ def _preset(name: str) -> Machine:
     if name not in machine_names():
         nearest = did_you_mean(name, machine_names(), what="presets")
         raise MachineError(f"no machine {name!r}", help=f"{nearest} (a file's name ends in .toml)")
-    return parse_machine((_PRESETS / f"{name}.toml").read_bytes(), f"{name}.toml")
+    return parse_machine(_preset_text(name), f"{name}.toml")
 
 
 def parse_machine(source: bytes | str, file: str) -> Machine:
-    """The machine that a TOML text describes; ``file`` is how errors call it. Raises ``MachineError``."""
-    machine, mistakes = _checked(read_toml(source, file))
+    """The machine that a TOML text describes; ``file`` is how errors call it. What the text does not say is that of its
+    ``base``, a preset, if it names one. Raises ``MachineError``."""
+    machine, mistakes = _checked(_upon_base(read_toml(source, file), file, ()))
     if machine is None:
         raise MachineError(listed(file, mistakes), help=SEE_VALID)
     return machine
+
+
+def _upon_base(data: Mapping[str, object], file: str, above: tuple[str, ...]) -> dict[str, object]:
+    """The tables of a description with those of its base below them. Bases are presets: a description opens no file
+    that it names."""
+    own = dict(data)
+    base = own.pop("base", None)
+    if base is None:
+        return own
+    names = machine_names()
+    if not isinstance(base, str) or base not in names or base in above:
+        others = [name for name in names if name not in above]
+        raise MachineError(
+            f"{file}: base: {'stands on itself' if base in above else f'no preset {shown(base)}'}",
+            help=did_you_mean(str(base), others, what="presets"),
+        )
+    below = _upon_base(read_toml(_preset_text(base), f"{base}.toml"), f"{base}.toml", (*above, base))
+    return overlaid(below, own)
+
+
+def _preset_text(name: str) -> bytes:
+    return (_PRESETS / f"{name}.toml").read_bytes()
 
 
 def _checked(data: Mapping[str, object]) -> tuple[Machine | None, list[tuple[str, str]]]:

@@ -321,6 +321,29 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are spawned")
+def test_processes_are_forked_from_one_that_has_imported_the_package(write, tmp_path):
+    """Importing it anew takes longer than linting a launch: each process finds it there, and nothing of the others'."""
+    path = write("""
+        import os, sys
+        print("parent", os.getppid(), getattr(sys, "seen", 0), file=sys.stderr)
+        sys.seen = 1
+
+        @ks.launch("a", x=ks.hbm((16,), "f32"))
+        @ks.launch("b", x=ks.hbm((16,), "f32"))
+        @ks.launch("c", x=ks.hbm((16,), "f32"))
+        @ks.kernel
+        def twice(x):
+            tl.store(x[:], tl.load(x[:]) * 2)
+    """)
+    done = subprocess.run(
+        [*COMMAND, str(path), "--jobs", "2"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3 and len(set(lines)) == 1
+    assert lines[0].endswith(" 0")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -4,9 +4,9 @@ import ast
 import re
 from typing import Any
 
+import attrs
 import ml_dtypes
 import numpy as np
-import attrs
 import pytest
 
 import kernscope as ks
