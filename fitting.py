@@ -15,7 +15,7 @@ import numpy as np
 from . import api
 from .fitting_table import Fit, FitRow, Verdict
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
-from .ir.frames import author_place
+from .ir.frames import author_place, is_own_fault
 from .ir.graph import Graph
 from .ir.ops import OPERATIONS, Kind
 from .ir.text import quote
@@ -148,6 +148,8 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str) -> Fit
     try:
         graph = api.trace_for(launch, machine, record=True)
     except (Exception, SystemExit) as error:  # whatever a kernel may raise is its reason to refuse the value
+        if is_own_fault(error):
+            raise
         return _refused(value, error)
     live = liveness(graph)
     peak = live.peak_bytes

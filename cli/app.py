@@ -65,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result: Any = app.main(args=given, prog_name="kernscope", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it can be closed: `>&-`
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
@@ -83,13 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _output_error(error: Exception) -> KernscopeError:
     """The error as one of a user's; standard output that takes no more is one."""
-    try:
-        sys.stdout.flush()
-    except OSError as full:
-        _drop_output()
-        told = OutputError(f"cannot write to standard output: {full.strerror}", help="make room, or write elsewhere")
-        return told.with_traceback(full.__traceback__)
-    return as_user_error(error)
+    if not isinstance(error, OSError) or error.__traceback__ is None:
+        return as_user_error(error)
+    *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+    if innermost.f_code not in (click.echo.__code__, main.__code__):
+        return as_user_error(error)
+    _drop_output()
+    told = OutputError(f"cannot write to standard output: {error.strerror}", help="make room, or write elsewhere")
+    return told.with_traceback(error.__traceback__)
 
 
 def _drop_output() -> None:

@@ -12,7 +12,7 @@ import click
 
 from .. import api
 from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
-from ..ir.frames import author_place
+from ..ir.frames import author_place, is_own_fault
 from ..ir.graph import Graph
 from ..ir.load import load
 from ..ir.saved import is_saved_graph
@@ -20,6 +20,7 @@ from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch
 from .targets import resolve_launch
+from .unexpected import as_user_error
 
 __all__ = ["Job", "machine_options", "make_job", "target_options", "trace_launch"]
 
@@ -124,6 +125,8 @@ def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> G
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a kernel may raise, SystemExit too
+        if is_own_fault(error):
+            raise as_user_error(error).at(author_place(error.__traceback__)) from error
         raise KernelRaisedError(
             f"kernel {launch.kernel.name} raised {raised(error)}",
             help="the error is the kernel's own; --debug shows all frames",
