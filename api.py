@@ -11,7 +11,7 @@ import numpy as np
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
 from .frames import with_author_frames
-from .ir.errors import InputError, KernelRaisedError
+from .ir.errors import InputError, KernelRaisedError, TimeLimitError
 from .ir.graph import Graph
 from .linter import LintReport, lint_graph
 from .scheduler.buffering import rebuffer
@@ -215,7 +215,9 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
             )
     try:
         expected: Any = launch.reference(**given)
-    except Exception as error:
+    except TimeLimitError:
+        raise
+    except (Exception, SystemExit) as error:
         raise KernelRaisedError(
             f"the reference of {launch.kernel.name} raised {with_author_frames(error)}",
             help="the error is the reference's own",

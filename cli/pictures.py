@@ -119,7 +119,7 @@ def report(
     if against is not None:
         # A saved graph brings its own machine along.
         machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
-        other = make_job(against, against_launch, against_arguments, None, machine, overrides)
+        other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
         earlier = pictures.gather(other.graph(record=True), other.machine, launch=other.launch, numbers=False)
         if against_arguments:
             earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
