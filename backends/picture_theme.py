@@ -7,8 +7,10 @@ import re
 from .dot import CRITICAL_COLOUR, EDGE_STYLES, RECYCLED_COLOUR
 from .palette import ENGINE_COLOURS
 
-__all__ = ["dark_rules", "themed_svg"]
+__all__ = ["RECYCLED_DARK", "dark_rules", "themed_svg"]
 
+#: The colour of recycled bytes on a dark ground.
+RECYCLED_DARK = "#e0a030"
 _OPENING = re.compile(rb"<svg\b[^>]*[^/>]>")
 
 
@@ -24,7 +26,7 @@ def dark_rules(below: str, *, ground: str) -> str:
         ("#9aa1ac", "#5b6470"),
         ("white", ground),
         (CRITICAL_COLOUR, "#ffffff"),
-        (RECYCLED_COLOUR, "#e0a030"),
+        (RECYCLED_COLOUR, RECYCLED_DARK),
     ]
     return "\n".join(
         f'  {below}[{what}="{light}"] {{ {what}: {dark}; }}'

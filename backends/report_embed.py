@@ -211,6 +211,7 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
         "gap": pack(start - before),
         "duration": pack(end - start),
         "cause": pack(schedule.cause.astype(np.int64)),
+        "slack": pack(schedule.slack_ps),
         "behind": pack(np.where(behind >= 0, np.arange(len(schedule)) - behind, 0)),
         "chain": pack(np.array(schedule.critical_chain().nodes, dtype=np.int64), delta=True),
     }

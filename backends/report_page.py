@@ -49,7 +49,7 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
         subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>",
         size=size_line(data),
         generator=shown(f"kernscope {data.version}".strip()),
-        style="\n".join([style, PICTURE_CSS]),
+        style="\n".join([PICTURE_CSS, style]),
         script=script,
         script_hash=_hash(script),
         data=embedded_text(data, drawing.box_of if drawing.data is not None else None, lines),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from .picture_theme import dark_rules
+from ..ir.tables import Reason
+from .dot import EDGE_STYLES, RECYCLED_COLOUR
+from .palette import ENGINE_COLOURS
+from .picture_theme import RECYCLED_DARK, dark_rules
 
 __all__ = ["PICTURE_CSS", "inline_svg"]
 
@@ -17,9 +20,29 @@ _LINK_TITLE = "{http://www.w3.org/1999/xlink}title"
 _ELEMENTS = {_SVG + name for name in ("svg", "g", "title", "polygon", "path", "text", "ellipse", "polyline")}
 
 
+def _plain_rules(*, dark: bool) -> str:
+    """How boxes and edges look that are not critical. The drawing has the bold lines of one schedule written into it;
+    the page marks those of the schedule shown."""
+    engines = {f"engine-{name.replace('_', '-')}": (colour.solid, 1.1) for name, colour in ENGINE_COLOURS.items()}
+    reasons = {
+        f"reason-{reason.label}": (style.dark if dark else style.colour, 0.7 if reason >= Reason.WAR else 1.0)
+        for reason, style in EDGE_STYLES.items()
+    }
+    recycled = {"recycled": (RECYCLED_DARK if dark else RECYCLED_COLOUR, 0.7)}
+    rules = []
+    for kind, (colour, width) in {**engines, **reasons, **recycled}.items():
+        plain = f".drawing .{kind}:not(.critical)"
+        rules.append(f"{plain} :is(path, polygon) {{ stroke: {colour}; stroke-width: {width}; }}")
+        if kind not in engines:
+            rules.append(f'{plain} polygon:not([fill="none"]) {{ fill: {colour}; }}')
+    return "\n".join(rules)
+
+
 PICTURE_CSS = f""".drawing text:not([fill]) {{ fill: var(--text); }}
+{_plain_rules(dark=False)}
 @media screen and (prefers-color-scheme: dark) {{
 {dark_rules(".drawing ", ground="none")}
+{_plain_rules(dark=True)}
 }}"""
 
 

@@ -212,7 +212,7 @@ def _picture(data: ReportData, drawing: Drawing) -> str:
     )
     return (
         f'{notes}{region}{svg}</div><canvas id="graph-map" width="1" height="1" aria-hidden="true"></canvas>'
-        f'<div class="float"><span class="group">{buttons}</span><span>{bold}</span></div>'
+        f'<div class="float"><span class="group">{buttons}</span><span id="chain-of">{bold}</span></div>'
     )
 
 

@@ -20,7 +20,7 @@ from .hbm import HbmTensor
 from .kernel import HbmSpec, Kernel
 from .recorder import DEFAULT_MAX_NODES, Recorder
 
-__all__ = ["record_kernel"]
+__all__ = ["check_ranks", "record_kernel"]
 
 
 def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -121,13 +121,17 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _check_options(ranks: int, on_overflow: str, max_nodes: int) -> None:
+def check_ranks(ranks: object) -> None:
+    """Raise ``ArgumentError`` for what is no number of ranks."""
     if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
-        raise ArgumentError(f"ranks={ranks!r}", help="ranks is a positive integer")
-    if on_overflow not in ("raise", "record"):
-        raise OptionError(
-            f"on_overflow={on_overflow!r}", help=did_you_mean(str(on_overflow), ("raise", "record"), what="it can be")
-        )
+        raise ArgumentError(f"ranks={shown(ranks)}", help="ranks is a positive integer")
+
+
+def _check_options(ranks: int, on_overflow: str, max_nodes: int) -> None:
+    check_ranks(ranks)
+    if not isinstance(on_overflow, str) or on_overflow not in ("raise", "record"):
+        nearest = did_you_mean(str(on_overflow), ("raise", "record"), what="it can be")
+        raise OptionError(f"on_overflow={shown(on_overflow)}", help=nearest)
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
         raise OptionError(f"max_nodes={max_nodes!r}", help="the node limit is a positive integer")
 

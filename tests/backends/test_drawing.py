@@ -140,6 +140,23 @@ def test_every_edge_is_drawn_in_the_style_of_its_reason() -> None:
     assert sum("odiamond" in line for line in lines) == int(graph.edges.recycled.sum()) > 0
 
 
+def test_a_load_names_its_tensor() -> None:
+    """A box says which tensor in memory its nodes read; one that stands for loads of several names none of them."""
+
+    @ks.kernel
+    def two(x: ks.HbmTensor, y: ks.HbmTensor, o: ks.HbmTensor) -> None:
+        for i in range(2):
+            a = tl.load(x[i : i + 1, :])
+            b, c = (tl.load(t[i : i + 1, :]) for t in (x, y))
+            tl.store(o[i : i + 1, :], a + b + c)
+
+    graph = ks.trace(two, *(ks.hbm((2, 64), "f32") for _ in range(3)))
+    texts = {grade: dot_text(fold(graph, grade)) for grade in (Grade.NODES, Grade.LINES)}
+    labels = {grade: re.findall(r'label="(load[^\\]*)\\n', text) for grade, text in texts.items()}
+    assert sorted(labels[Grade.NODES]) == ["load x"] * 4 + ["load y"] * 2
+    assert sorted(labels[Grade.LINES]) == ["load  x 4", "load x  x 2"]
+
+
 def test_the_critical_chain_is_bold() -> None:
     """With a schedule exactly the boxes of its critical chain are critical; without one none is."""
     graph = pk.sweep(3)

@@ -44,7 +44,7 @@ def look_for_a_node(browser: Browser, data: ReportData) -> int:
     assert cells[0] == str(place.line)
     assert "tl.dot" in browser.text(".source tr.current")
     assert browser.run("return document.querySelector('.panel.source').scrollLeft") == 0
-    assert browser.run("return location.hash") == f"#node={node}"
+    browser.until(lambda: f"node={node}" in browser.run("return location.hash"))
     # The graph: one box is current, and the node is in it.
     box = int(browser.run("return Number(document.querySelector('.drawing .current').dataset.box)"))
     assert box == browser.run("return kernscope.model.boxes[arguments[0]]", node)

@@ -1,203 +1,26 @@
 // The timeline: engines as rows, drawn on a canvas. What is narrower than a pixel is drawn as how busy the pixel is.
 
-// Colours of the page, read anew when the theme changes.
-function palette() {
-  const style = getComputedStyle(document.documentElement);
-  const named = (name) => style.getPropertyValue(`--${name}`).trim();
-  return Object.fromEntries(["card", "line", "soft", "ink", "text", "mute", "accent", "bad", "mark", "hot"].map((n) => [n, named(n)]));
-}
-
-const FONT = '11px system-ui, "Segoe UI", Helvetica, Arial, sans-serif';
-
-// A canvas that is redrawn when it, the theme or what it shows changes.
-class Picture {
-  constructor(id) {
-    this.canvas = document.getElementById(id);
-    this.context = this.canvas.getContext("2d");
-    this.waiting = false;
-    new ResizeObserver(() => this.redraw()).observe(this.canvas.parentElement);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
-    addEventListener("beforeprint", () => this.draw());
-    addEventListener("afterprint", () => this.redraw());
-  }
-
-  redraw() {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
-  }
-
-  // A clean sheet of the height wanted; returns the width, in CSS pixels.
-  begin(height) {
-    const scale = devicePixelRatio || 1, width = Math.max(this.canvas.parentElement.clientWidth, 280);
-    this.canvas.style.height = `${height}px`;
-    this.canvas.width = Math.round(width * scale);
-    this.canvas.height = Math.round(height * scale);
-    this.context.setTransform(scale, 0, 0, scale, 0, 0);
-    this.big = innerWidth >= 1900;
-    this.context.font = this.big ? FONT.replace("11px", "12px") : FONT;
-    this.colours = palette();
-    this.left = width < 520 ? 78 : this.big ? 152 : 124; // one gutter and one margin, so that instants lie above each other
-    this.plot = width - this.left - 12;
-    return width;
-  }
-
-  text(words, x, y, colour, align = "left") {
-    this.context.fillStyle = colour;
-    this.context.textAlign = align;
-    this.context.fillText(words, x, y);
-  }
-
-  // The upright lines of an axis; with `say` also its instants, written at `y`.
-  axis(from, to, top, bottom, say = null, y = 13) {
-    const { left } = this, right = left + this.plot, scale = this.plot / (to - from);
-    for (const at of ticks(from, to, Math.max(2, Math.floor(this.plot / 110)))) {
-      const x = left + (at - from) * scale;
-      this.context.fillStyle = this.colours.line;
-      this.context.fillRect(Math.round(x), top, 1, bottom - top);
-      if (say) this.text(say(at), Math.min(Math.max(x, left), right), y, this.colours.mute, x > right - 30 ? "right" : x < left + 30 ? "left" : "center");
-    }
-  }
-}
-
-// The part of the time (or of the program) that is shown; shared by the pictures that show the same.
-class View {
-  constructor(whole) {
-    this.whole = whole;
-    [this.from, this.to] = [0, whole];
-    this.listeners = [];
-  }
-
-  set(from, to) {
-    const span = Math.min(Math.max(to - from, Math.min(10, this.whole)), this.whole);
-    const start = Math.min(Math.max((from + to - span) / 2, 0), this.whole - span);
-    [this.from, this.to] = [start, start + span];
-    for (const listener of this.listeners) listener();
-  }
-
-  zoom(factor, at = (this.from + this.to) / 2) {
-    this.set(at - (at - this.from) * factor, at + (this.to - at) * factor);
-  }
-
-  pan(share) {
-    const by = (this.to - this.from) * share;
-    const start = Math.min(Math.max(this.from + by, 0), this.whole - (this.to - this.from));
-    this.set(start, start + this.to - this.from);
-  }
-
-  // `until`: where what is shown ends; the whole may be longer, for the other policies.
-  fit() { this.set(0, Math.min(this.until ?? this.whole, this.whole)); }
-
-  see(from, to) {
-    if (to >= this.from && from <= this.to) return;
-    const half = (this.to - this.from) / 2, middle = (from + to) / 2;
-    this.set(middle - half, middle + half);
-  }
-}
-
-// A line through the timeline and the scratch map where the pointer is, or a band over a span that is measured: an
-// element of its own, so that nothing is drawn anew when the pointer moves.
-class Cursor {
-  constructor(timeline) {
-    this.timeline = timeline;
-    this.element = document.getElementById("cursor");
-    this.span = null;
-  }
-
-  at(x) {
-    if (this.span) return;
-    const { timeline } = this, inside = x >= timeline.left && x <= timeline.left + timeline.plot;
-    this.element.hidden = !inside;
-    if (!inside) return;
-    this.place(x, 0, time(timeline.instant(x)));
-    this.element.classList.toggle("left", x > timeline.left + timeline.plot - 90);
-  }
-
-  place(x, width, words) {
-    this.element.hidden = false;
-    this.element.style.left = `${x}px`;
-    this.element.style.width = `${width}px`;
-    this.element.firstElementChild.textContent = words;
-  }
-
-  // From one instant to another: how long, and how busy each engine of the first rank shown is.
-  measure(from, to) {
-    this.span = [Math.min(from, to), Math.max(from, to)];
-    this.follow();
-  }
-
-  follow() {
-    const { timeline, span } = this;
-    this.element.classList.toggle("range", span !== null);
-    if (!span) return;
-    const x = (at) => timeline.left + Math.min(Math.max((at - timeline.view.from) / (timeline.view.to - timeline.view.from), 0), 1) * timeline.plot;
-    const busy = timeline.schedule.rows.filter((row) => row.about.rank === timeline.schedule.rows[0].about.rank)
-      .map((row) => `${row.about.name}${row.about.lanes > 1 ? ` ${row.lane}` : ""} ${percent(timeline.busyIn(row, ...span), span[1] - span[0])}`);
-    this.place(x(span[0]), x(span[1]) - x(span[0]), [time(Math.round(span[1] - span[0])), ...busy].join("\n"));
-    this.element.classList.toggle("left", x(span[0]) > timeline.left + timeline.plot - 120);
-  }
-
-  clear() { this.span = null; this.element.hidden = true; this.element.classList.remove("range"); }
-}
-
-// Wheel with Ctrl, dragging, double click and keys on a picture move its view; a click selects, a pointer asks.
-function control(picture, view, pick, ask) {
-  const { canvas } = picture;
-  const tip = document.getElementById("tip");
-  let drag = null;
-  const at = (event) => [event.clientX - canvas.getBoundingClientRect().left, event.clientY - canvas.getBoundingClientRect().top];
-  canvas.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey && !event.shiftKey) return;
-    event.preventDefault();
-    if (event.shiftKey) view().pan((event.deltaY || event.deltaX) / 800);
-    else view().zoom(Math.exp(event.deltaY / 400), picture.instant(at(event)[0]));
-  }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    const [x] = at(event);
-    picture.cursor?.clear();
-    drag = { x: event.clientX, moved: false, measures: event.shiftKey && picture.cursor ? picture.instant(x) : null };
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (drag) {
-      const by = event.clientX - drag.x;
-      if (drag.measures !== null) {
-        drag.moved = true;
-        picture.cursor.measure(drag.measures, picture.instant(Math.min(Math.max(at(event)[0], picture.left), picture.left + picture.plot)));
-        return;
-      }
-      if (drag.moved || Math.abs(by) > 4) {
-        drag = { x: event.clientX, moved: true, measures: null };
-        view().pan(-by / picture.plot);
-      }
-      return;
-    }
-    picture.cursor?.at(at(event)[0]);
-    const told = ask(...at(event));
-    tip.hidden = !told;
-    if (!told) return;
-    tip.textContent = told;
-    tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
-    tip.style.top = `${Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8)}px`;
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    if (drag && !drag.moved) pick(...at(event));
-    drag = null;
-  });
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; picture.cursor?.at(-1); picture.pointed?.(-1); });
-  canvas.addEventListener("dblclick", (event) => view().zoom(0.25, picture.instant(at(event)[0])));
-  canvas.addEventListener("keydown", (event) => {
-    const acts = {
-      "+": () => view().zoom(0.5), "=": () => view().zoom(0.5), "-": () => view().zoom(2), "0": () => view().fit(),
-      Home: () => view().fit(), ArrowLeft: () => view().pan(-0.2), ArrowRight: () => view().pan(0.2),
-    };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    acts[event.key]();
-  });
-}
-
 const HEAD = 16, THIN = 4, SHADES = 12;
+
+// By rank the first rank that does the same at the same times, operation by operation.
+function alikeRanks(model, schedule) {
+  if (schedule.alike) return schedule.alike;
+  const { rows, startAt, endAt, order } = schedule, byRank = Array.from({ length: model.ranks }, () => []);
+  for (const row of rows) byRank[row.about.rank].push(row);
+  const same = (one, other) => {
+    if (one.about.name !== other.about.name || one.lane !== other.lane || one.to - one.from !== other.to - other.from) return false;
+    for (let i = one.from, j = other.from; i < one.to; i++, j++) {
+      if (startAt[i] !== startAt[j] || endAt[i] !== endAt[j] || model.op[order[i]] !== model.op[order[j]]) return false;
+    }
+    return true;
+  };
+  const equal = (a, b) => a.length > 0 && a.length === b.length && a.every((row, at) => same(row, b[at]));
+  schedule.alike = byRank.map((mine, rank) => {
+    const first = byRank.findIndex((other) => equal(other, mine));
+    return first < 0 ? rank : first;
+  });
+  return schedule.alike;
+}
 
 // The axis above the timeline and the scratch map, with the part shown of the whole.
 class Axis extends Picture {
@@ -211,7 +34,7 @@ class Axis extends Picture {
     this.begin(22);
     const { context: c, colours, timeline: { view } } = this;
     this.axis(view.from, view.to, 17, 22, time, 13);
-    if (view.from > 0 || view.to < view.until - 1) {
+    if (!view.all) {
       const scale = this.plot / Math.max(view.until, view.to);
       c.fillStyle = colours.line;
       c.fillRect(this.left, 0, this.plot, 3);
@@ -237,12 +60,10 @@ class Timeline extends Picture {
     this.layOut();
     this.view.fit();
     control(this, () => this.view, (x, y) => this.pick(x, y), (x, y) => this.tell(x, y));
-    const chooser = document.getElementById("timeline-policy");
-    chooser.addEventListener("change", () => this.show(Number(chooser.value)));
     selection.listeners.push(() => {
       const { node } = selection;
       if (node >= 0) this.reveal(model.rank[node]);
-      this.positions.marked = this.find(selection.nodes);
+      this.positions.marked = this.find(selection.nodes); // of the rows, which a rank that is opened may have changed
       if (node >= 0) this.view.see(this.schedule.start[node], this.schedule.end[node]);
       if (node >= 0) this.scrollTo(node);
       this.redraw();
@@ -250,41 +71,54 @@ class Timeline extends Picture {
     this.redraw();
   }
 
-  show(index) {
-    const whole = this.view.from === 0 && this.view.to >= this.view.until - 1;
-    this.schedule = this.model.schedules[index];
+  // Another schedule, from its beginning to its end where all was shown before.
+  show(schedule) {
+    const { all } = this.view;
+    this.schedule = schedule;
     this.layOut();
     this.cursor.clear();
     this.selection.changed(false);
-    if (whole) this.view.fit(); else this.redraw();
+    if (all) this.view.fit(); else this.redraw();
     this.axisAbove.redraw();
   }
 
-  // The rows' places, and where on them the critical chain lies. Of many ranks those not opened have thin rows.
+  // The rows' places, and where on them the critical chain lies. Of many ranks those not opened have thin rows; of ranks
+  // that do the same at the same time the first stands for those that are not opened.
   layOut() {
-    const { rows } = this.schedule;
-    this.view.until = Math.max(this.schedule.makespan, this.schedule.bound) * 1.01;
+    const { schedule, model } = this, alike = alikeRanks(model, schedule);
+    this.view.until = Math.max(schedule.makespan, schedule.bound) * 1.01;
+    const hidden = (rank) => alike[rank] !== rank && !this.open.has(rank);
+    this.rows = schedule.rows.filter((row) => !hidden(row.about.rank));
     let y = 3, rank = -1;
-    const high = rows.length <= 6 ? 21 : 17, thin = rows.length > 30 ? 2 : THIN;
+    const high = (this.rows.length <= 6 ? 21 : 17) + (innerWidth >= 1900 ? 3 : 0), thin = this.rows.length > 30 ? 2 : THIN;
     this.heads = [];
-    for (const row of rows) {
-      const wide = this.model.ranks <= 1 || this.open.has(row.about.rank);
+    for (const row of this.rows) {
+      const wide = model.ranks <= 1 || this.open.has(row.about.rank);
       if (row.about.rank !== rank) {
         rank = row.about.rank;
-        if (this.model.ranks > 1) {
+        if (model.ranks > 1) {
           if (this.heads.length) { y = Math.max(y + 3, this.heads.at(-1).y + HEAD); }
-          this.heads.push({ rank, y, wide });
+          this.heads.push({ rank, y, wide, title: this.titleOf(rank, alike, hidden) });
           if (wide) y += HEAD;
         }
       }
-      row.h = wide ? high + (innerWidth >= 1900 ? 3 : 0) : thin;
+      row.h = wide ? high : thin;
       row.y = y;
       y += row.h + (wide ? 2 : 1);
     }
     this.height = Math.max(y, this.heads.length ? this.heads.at(-1).y + HEAD : 0) + 4;
     this.canvas.style.height = `${this.height}px`;
+    this.findPlaces();
+  }
+
+  findPlaces() {
     this.positions.critical = this.find(this.schedule.chain);
     this.positions.marked = this.find(this.selection.nodes);
+  }
+
+  titleOf(rank, alike, hidden) {
+    const others = alike.filter((first, other) => first === rank && other !== rank && hidden(other)).length;
+    return others ? `rank ${rank} and ${plural(others, "rank")} like it` : `rank ${rank}`;
   }
 
   // Open a rank, instead of the one that was opened so before.
@@ -302,14 +136,14 @@ class Timeline extends Picture {
 
   rowOf(node) {
     const at = this.schedule.position[node];
-    return this.schedule.rows.find((row) => row.from <= at && at < row.to);
+    return this.rows.find((row) => row.from <= at && at < row.to);
   }
 
   // By row the places of some nodes in the schedule's order, ascending.
   find(nodes) {
-    const { position, rows } = this.schedule;
+    const { position } = this.schedule;
     const places = Int32Array.from(nodes, (node) => position[node]).sort();
-    return rows.map((row) => {
+    return this.rows.map((row) => {
       const from = lowerBound(places, 0, places.length, row.from);
       return places.subarray(from, lowerBound(places, from, places.length, row.to));
     });
@@ -332,11 +166,11 @@ class Timeline extends Picture {
     const { context: c, colours, schedule, view, left } = this;
     const right = left + this.plot, scale = this.plot / (view.to - view.from);
     const until = Math.min(view.to, schedule.makespan);
-    for (const { rank, y, wide } of this.heads) {
+    for (const { title, y, wide } of this.heads) {
       this.text(wide ? "\u25be" : "\u25b8", 4, y + 12, colours.mute);
-      this.text(`rank ${rank}`, 16, y + 12, colours.ink);
+      this.text(title, 16, y + 12, colours.ink);
     }
-    schedule.rows.forEach((row, index) => {
+    for (const row of this.rows) {
       c.fillStyle = colours.soft;
       c.fillRect(left, row.y, this.plot, row.h);
       if (row.h > THIN) {
@@ -345,9 +179,9 @@ class Timeline extends Picture {
         this.text(share, left - 8, base, colours.mute, "right");
         this.text(row.about.name + lane, left - (left > 100 ? 44 : 6), base, colours.text, "right");
       }
-    });
+    }
     this.axis(view.from, view.to, 0, this.height);
-    schedule.rows.forEach((row, index) => {
+    this.rows.forEach((row, index) => {
       this.drawRow(row, scale, right);
       const high = row.h > THIN ? 3 : 1;
       this.drawStrips(row, this.positions.critical[index], scale, right, colours.ink, row.y + row.h - high, high);
@@ -365,8 +199,7 @@ class Timeline extends Picture {
       c.setLineDash([]);
     }
     const shown = document.getElementById("timeline-shown");
-    const whole = view.from <= 0 && view.to >= view.until - 1;
-    shown.textContent = whole ? `${schedule.policy}, all ${time(schedule.makespan)}` : `${schedule.policy}, ${time(Math.round(view.from))} to ${time(Math.round(view.to))}`;
+    shown.textContent = view.all ? `${schedule.policy}, all ${time(schedule.makespan)}` : `${schedule.policy}, ${time(Math.round(view.from))} to ${time(Math.round(view.to))}`;
   }
 
   drawRow(row, scale, right) {
@@ -422,14 +255,9 @@ class Timeline extends Picture {
 
   // The visible ones of some places, merged where they are closer than a pixel: calls back with x and width.
   visible(places, scale, right, act) {
-    const { schedule, view } = this;
-    let low = 0, high = places.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (schedule.endAt[places[middle]] < view.from) low = middle + 1; else high = middle;
-    }
+    const { schedule, view } = this, [first, last] = this.inView(places);
     let from = -1, to = -1;
-    for (let k = low; k < places.length && schedule.startAt[places[k]] <= view.to; k++) {
+    for (let k = first; k < last; k++) {
       const x = Math.max(this.left + (schedule.startAt[places[k]] - view.from) * scale, this.left);
       const end = Math.min(Math.max(this.left + (schedule.endAt[places[k]] - view.from) * scale, x + 1), right);
       if (from >= 0 && x <= to + 0.5) { to = Math.max(to, end); continue; }
@@ -439,18 +267,53 @@ class Timeline extends Picture {
     if (from >= 0) act(from, to - from);
   }
 
+  // A strip under or over some places; where there are more of them than pixels, as dark as they fill each pixel.
   drawStrips(row, places, scale, right, colour, y, height) {
-    this.context.fillStyle = colour;
-    this.visible(places, scale, right, (x, width) => this.context.fillRect(x, y, width, height));
+    const { context: c } = this;
+    c.fillStyle = colour;
+    if (this.crowded(places)) this.drawDensity(places, scale, y, height);
+    else this.visible(places, scale, right, (x, width) => c.fillRect(x, y, width, height));
+  }
+
+  // The places in view, as a range of their list.
+  inView(places) {
+    const { schedule, view } = this;
+    const first = firstWhere(places.length, (k) => schedule.endAt[places[k]] >= view.from);
+    return [first, firstWhere(places.length, (k) => schedule.startAt[places[k]] > view.to)];
+  }
+
+  crowded(places) {
+    const [first, last] = this.inView(places);
+    return last - first > this.plot;
+  }
+
+  drawDensity(places, scale, y, height) {
+    const { context: c, schedule, view, left } = this;
+    const filled = new Float64Array(Math.ceil(this.plot) + 1); // by pixel how much of it is covered
+    const [first, last] = this.inView(places);
+    for (let k = first; k < last; k++) {
+      const from = Math.max((schedule.startAt[places[k]] - view.from) * scale, 0);
+      const to = Math.min((schedule.endAt[places[k]] - view.from) * scale, this.plot);
+      for (let px = Math.floor(from); px < to; px++) filled[px] += Math.min(to, px + 1) - Math.max(from, px);
+    }
+    for (let px = 0; px < this.plot; px++) {
+      if (!filled[px]) continue;
+      c.globalAlpha = 0.15 + 0.85 * Math.ceil(Math.min(filled[px], 1) * SHADES) / SHADES;
+      c.fillRect(left + px, y, 1, height);
+    }
+    c.globalAlpha = 1;
   }
 
   drawMarked(row, places, scale, right) {
     const { context: c, colours, schedule, selection, view } = this;
     c.fillStyle = colours.mark;
     const high = row.h > THIN ? 4 : 2;
-    if (row.h <= THIN) c.globalAlpha = 0.7;
-    this.visible(places, scale, right, (x, width) => c.fillRect(x - 0.5, row.y - 1, Math.max(width, 2) + 1, high));
-    c.globalAlpha = 1;
+    if (this.crowded(places)) this.drawDensity(places, scale, row.y - 1, high);
+    else {
+      if (row.h <= THIN) c.globalAlpha = 0.7;
+      this.visible(places, scale, right, (x, width) => c.fillRect(x - 0.5, row.y - 1, Math.max(width, 2) + 1, high));
+      c.globalAlpha = 1;
+    }
     const node = selection.node;
     if (node < 0 || schedule.position[node] < row.from || schedule.position[node] >= row.to) return;
     const x = this.left + (schedule.start[node] - view.from) * scale, end = this.left + (schedule.end[node] - view.from) * scale;
@@ -467,7 +330,7 @@ class Timeline extends Picture {
   // The node at a place: the one there, else the nearest within three pixels.
   at(x, y) {
     const { schedule } = this;
-    const row = schedule.rows.find((one) => y >= one.y - 1 && y < one.y + one.h + 1);
+    const row = this.rows.find((one) => y >= one.y - 1 && y < one.y + one.h + 1);
     if (!row || x < this.left || x > this.left + this.plot) return -1;
     const at = this.instant(x), near = 3 * (this.view.to - this.view.from) / this.plot;
     const i = upperBound(schedule.startAt, row.from, row.to, at) - 1;
@@ -518,12 +381,11 @@ class Timeline extends Picture {
   // Where a node is on the page, for programs that click: client coordinates of its slice's middle.
   place(node) {
     const { schedule, view } = this;
-    const at = schedule.position[node];
-    const index = schedule.rows.findIndex((row) => row.from <= at && at < row.to);
-    if (index < 0) return null;
+    const row = this.rowOf(node);
+    if (!row) return null;
     const box = this.canvas.getBoundingClientRect();
     const middle = (Math.max(schedule.start[node], view.from) + Math.min(schedule.end[node], view.to)) / 2;
     const x = this.left + (middle - view.from) / (view.to - view.from) * this.plot;
-    return { x: box.left + x, y: box.top + schedule.rows[index].y + schedule.rows[index].h / 2 };
+    return { x: box.left + x, y: box.top + row.y + row.h / 2 };
   }
 }

@@ -1,25 +1,14 @@
 // The inspector: everything about one node, with links to the nodes before and after it.
 
-function make(tag, className, ...content) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.append(...content);
-  return element;
-}
-
-const KEYS = [
-  ["/", "find an operation, tensor, scope, line or %node"], ["h", "next of the hottest lines"],
-  ["p", "next policy"], ["[ ]", "previous, next of the selected nodes"], [", .", "previous, next on its engine"],
-  ["b", "what it waited for"], ["z", "zoom the timeline to it"], ["w s a d", "timeline: in, out, earlier, later"], ["0", "timeline: show all"],
-  ["f", "graph: show all"], ["g", "the whole height for the graph or another tab"], ["1 - 7", "tabs"], ["t", "theme"], ["Esc", "select nothing"],
-  ["Shift drag", "measure a span: who is busy in it"], ["Ctrl wheel", "zoom where the pointer is"],
-];
+const LOOKS = 5, LINKS = 7;
 
 class Inspector {
-  constructor(model, selection, timeline) {
+  constructor(model, selection, timeline, elements) {
     this.model = model;
     this.selection = selection;
     this.timeline = timeline;
+    this.elements = elements;
+    this.source = elements.source;
     this.panel = document.getElementById("inspector");
     this.body = this.panel.querySelector(".facts");
     this.ties = this.panel.querySelector(".links");
@@ -70,7 +59,7 @@ class Inspector {
       return;
     }
     if (node < 0) return;
-    const line = model.stack[node] >= 0 ? model.lines[model.stack[node]][0] : undefined, row = line !== undefined && this.elements?.lineRow(line);
+    const row = this.source.row(model.lineOf(node));
     if (row) this.whole.append(...[...row.querySelector("td.code > span").cloneNode(true).childNodes].filter((one) => one.className !== "in"));
     for (const [value, words, more] of this.figures(node)) {
       const one = make("div", "", make("b", "", value), make("span", "", words));
@@ -84,30 +73,35 @@ class Inspector {
 
   // Nothing selected: where to look. The lines with the most of the critical chain, and those that hold the peak.
   rest() {
-    const { elements, model } = this;
-    const list = (title, rows) => {
-      if (!rows.length) return;
-      this.idle.append(make("div", "", make("h3", "", title), ...rows.map(([share, line]) => {
-        const code = elements.codeOf(line), button = make("button", "look", make("b", "", share), make("code", "", make("em", "", `:${elements.lineNumber(line)} `), code));
-        button.type = "button";
-        button.title = code;
-        button.addEventListener("click", () => elements.selectLine(line));
-        return button;
-      })));
-    };
-    if (elements) {
-      const { schedule } = this.timeline;
-      const chain = schedule && schedule.costs.chain;
-      list("Most of the critical chain", (elements.hottest ?? []).slice(0, 5).map((line) => [percent(chain[line], schedule.makespan), line]));
-      const peak = model.peaks.reduce((best, one) => (one.bytes > best.bytes ? one : best)), held = new Map();
-      for (const row of peak.holders) {
-        const line = model.storages.stack[row] >= 0 ? model.lines[model.storages.stack[row]][0] : undefined;
-        if (line !== undefined && elements.lineRow(line)) held.set(line, (held.get(line) ?? 0) + model.storages.bytes[row]);
-      }
-      list("Most of the peak in scratch", [...held].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([line, size]) => [percent(size, peak.bytes), line]));
-    }
+    const { schedule } = this.timeline;
+    const hot = this.source.hottest.map((line) => [percent(schedule.costs.chain[line], schedule.makespan), line]);
+    this.idle.append(...this.looks("Most of the critical chain", hot), ...this.looks("Most of the peak in scratch", this.holders()));
     const keys = [["/", "find"], ["h", "hottest"], ["p", "policy"], ["z", "zoom"], ["b", "waited for"], ["?", "all keys"]];
     this.idle.append(make("ul", "", ...keys.map(([key, words]) => make("li", "", make("kbd", "", key), words))));
+  }
+
+  // A list of lines to look at, each with its share: they are selected by a click.
+  looks(title, rows) {
+    if (!rows.length) return [];
+    return [make("div", "", make("h3", "", title), ...rows.slice(0, LOOKS).map(([share, line]) => {
+      const code = this.source.code(line), place = make("em", "", `:${this.source.number(line)} `);
+      const button = make("button", "look", make("b", "", share), make("code", "", place, code));
+      button.type = "button";
+      button.title = code;
+      button.addEventListener("click", () => this.elements.selectLine(line));
+      return button;
+    }))];
+  }
+
+  // The lines whose allocations hold the peak of the fullest rank, with their shares of it, the largest first.
+  holders() {
+    const { peaks, storages, lines } = this.model, held = new Map();
+    const peak = peaks.reduce((best, one) => (one.bytes > best.bytes ? one : best));
+    for (const row of peak.holders) {
+      const line = storages.stack[row] >= 0 ? lines[storages.stack[row]][0] : undefined;
+      if (this.source.has(line)) held.set(line, (held.get(line) ?? 0) + storages.bytes[row]);
+    }
+    return [...held].sort((a, b) => b[1] - a[1]).map(([line, size]) => [percent(size, peak.bytes), line]);
   }
 
   // Three figures: its duration, its slack, and its work.
@@ -117,8 +111,8 @@ class Inspector {
     const took = schedule ? schedule.end[node] - schedule.start[node] : 0;
     if (schedule && !model.isMarker(node)) {
       found.push([time(took), schedule.critical[node] ? "critical" : "duration"]);
-      const slack = slackOf(model, schedule);
-      if (slack) found.push([slack[node] ? time(slack[node]) : "none", "slack", "estimated: how late it could be, all orders kept, without a longer makespan"]);
+      const slack = schedule.slack[node];
+      found.push([slack ? time(slack) : "none", "slack", "how much later it could start without a later end, the order on every lane kept"]);
     }
     const kind = model.work_kinds[model.op[node]], [a, b, c] = [model.work0[node], model.work1[node], model.work2[node]];
     if (kind === "mnk") found.push([`${a}\u00d7${b}\u00d7${c}`, took ? `${Number((2 * a * b * c / took).toPrecision(3))} TFLOP/s` : "M N K"]);
@@ -213,11 +207,11 @@ class Inspector {
 
   links(first, last, nodeOf, edgeOf) {
     const { model } = this, links = [];
-    for (let i = first; i < Math.min(last, first + 7); i++) {
+    for (let i = first; i < Math.min(last, first + LINKS); i++) {
       const kind = model.edges.kind[edgeOf(i)];
       links.push(make("div", "", this.link(nodeOf(i)), `${model.reasons[kind >> 1]}${kind & 1 ? " (recycled)" : ""}`));
     }
-    if (last - first > 7) links.push(`and ${number(last - first - 7)} more`);
+    if (last - first > LINKS) links.push(`and ${number(last - first - LINKS)} more`);
     return links;
   }
 }

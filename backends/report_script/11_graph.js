@@ -45,6 +45,23 @@ class GraphView {
     }
   }
 
+  // Bold: the boxes of a schedule's critical chain, and the edges along it.
+  showChain(schedule) {
+    if (!this.svg) return;
+    const steps = Array.from(schedule.chain, (node) => this.model.boxes[node]).filter((box) => box >= 0);
+    const boxes = new Set(steps), along = new Set(steps.slice(1).map((box, at) => `${steps[at]} ${box}`));
+    for (const box of this.svg.querySelectorAll("[data-box]")) box.classList.toggle("critical", boxes.has(Number(box.dataset.box)));
+    for (const edge of this.svg.querySelectorAll("[data-ends]")) edge.classList.toggle("critical", along.has(edge.dataset.ends));
+    document.getElementById("chain-of").textContent = `bold: critical chain of ${schedule.policy}`;
+  }
+
+  // The box with the most of a schedule's critical chain: the picture opens at it.
+  focusOn({ chain, start, end }) {
+    const sums = new Map();
+    for (const node of this.svg ? chain : []) sums.set(this.model.boxes[node], (sums.get(this.model.boxes[node]) ?? 0) + end[node] - start[node]);
+    this.focus = [...sums].sort((a, b) => b[1] - a[1])[0]?.[0];
+  }
+
   kindsOf() {
     const { model } = this, kinds = new Map();
     for (let node = 0; node < model.count; node++) if (!kinds.has(model.boxes[node])) kinds.set(model.boxes[node], model.engineKind[model.op[node]]);

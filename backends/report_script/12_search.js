@@ -4,7 +4,7 @@ const HITS = 14;
 
 class Search {
   constructor(model, selection, elements) {
-    Object.assign(this, { model, selection, elements });
+    Object.assign(this, { model, selection, elements, source: elements.source });
     this.form = document.getElementById("go-to");
     this.field = this.form.querySelector("input");
     this.list = document.getElementById("hits");
@@ -12,7 +12,7 @@ class Search {
     this.at = 0;
     this.field.addEventListener("input", () => this.ask());
     this.field.addEventListener("focus", () => this.ask());
-    this.field.addEventListener("blur", () => setTimeout(() => { this.list.hidden = true; }, 150));
+    this.field.addEventListener("blur", () => { this.list.hidden = true; });
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         event.preventDefault();
@@ -44,9 +44,9 @@ class Search {
     model.scopes.titles.forEach((title, row) => {
       if (title) found.push({ kind: "scope", text: title, note: "", act: () => this.choose((node) => model.scope[node] >= 0 && model.scopes.title[model.scope[node]] === row && !model.isMarker(node), `in ${title}`) });
     });
-    for (const row of this.elements.lines) {
-      const [place, code] = [row.cells[0].textContent, row.querySelector("td.code > span").textContent.trim()];
-      found.push({ kind: "line", text: `:${place} ${code}`, note: row.querySelector(".g-crit").textContent, act: () => this.elements.selectLine(Number(row.dataset.line)) });
+    for (const [line, row] of this.source.byLine) {
+      const note = row.querySelector(".g-crit").textContent;
+      found.push({ kind: "line", text: `:${this.source.number(line)} ${this.source.code(line)}`, note, act: () => this.elements.selectLine(line) });
     }
     return this.known = found;
   }
@@ -61,20 +61,28 @@ class Search {
     }, `accessing ${name}`);
   }
 
+  // What fits some words: the node of that number, then what equals, begins with, or holds them.
+  find(sought) {
+    const { model } = this, id = /^%?(\d+)$/.exec(sought), found = [];
+    if (id && Number(id[1]) < model.count) {
+      const node = Number(id[1]), note = model.places[model.stack[node]] ?? "";
+      found.push({ kind: "node", text: `%${node} ${labelOf(model, node)}`, note, act: () => this.selection.select(node) });
+    }
+    if (!sought || sought[0] === "%") return found;
+    const fits = (one) => {
+      const text = one.text.toLowerCase(), at = text.indexOf(sought);
+      return at < 0 ? -1 : text === sought ? 0 : at === 0 ? 1 : 2;
+    };
+    const ranked = this.index.map((one) => [fits(one), one]).filter(([fit]) => fit >= 0).sort((a, b) => a[0] - b[0]);
+    return [...found, ...ranked.slice(0, HITS).map(([, one]) => one)];
+  }
+
   ask() {
     const sought = this.field.value.trim().toLowerCase();
-    const id = /^%?(\d+)$/.exec(sought);
-    this.hits = [];
-    if (id && Number(id[1]) < this.model.count) {
-      const node = Number(id[1]);
-      this.hits.push({ kind: "node", text: `%${node} ${labelOf(this.model, node)}`, note: this.model.places[this.model.stack[node]] ?? "", act: () => this.selection.select(node) });
-    }
-    if (sought && sought[0] !== "%") {
-      const rank = (one) => { const at = one.text.toLowerCase().indexOf(sought); return at < 0 ? 9 : one.text.toLowerCase() === sought ? 0 : at === 0 ? 1 : 2; };
-      this.hits.push(...this.index.map((one) => [rank(one), one]).filter(([r]) => r < 9).sort((a, b) => a[0] - b[0]).slice(0, HITS).map(([, one]) => one));
-    }
+    this.hits = this.find(sought);
     this.list.replaceChildren(...this.hits.map((one) => {
       const row = make("li", "", make("span", "", one.kind), make("span", "", one.text), make("span", "", one.note));
+      row.role = "option";
       row.addEventListener("pointerdown", (event) => { event.preventDefault(); this.take(one); });
       return row;
     }));

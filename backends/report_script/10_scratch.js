@@ -1,13 +1,6 @@
-// Round addresses: powers of two, so many of them at most.
-function byteTicks(top, most) {
-  let step = 16;
-  while (top / step > most) step *= 2;
-  const found = [];
-  for (let at = 0; at <= top; at += step) found.push(at);
-  return found;
-}
+// The scratch map of one rank: address by time of the schedule shown, or by program order; above it how much is held.
 
-// The scratch map of one rank: address by time of the schedule shown, or by program order.
+const CURVE = 22; // the height of that strip
 
 class Scratch extends Picture {
   constructor(model, selection, timeline) {
@@ -28,8 +21,6 @@ class Scratch extends Picture {
     this.listen("scratch-axis", (value) => { this.byTime = value === "time"; this.layOut(); });
     const chooser = document.getElementById("scratch-rank");
     if (chooser) chooser.value = String(this.rank);
-    const policies = document.getElementById("timeline-policy");
-    if (policies) policies.addEventListener("change", () => this.layOut());
     selection.listeners.push(() => this.follow());
   }
 
@@ -65,20 +56,9 @@ class Scratch extends Picture {
     for (let row = 0; row < st.name.length; row++) {
       if (st.hbm[row] || st.rank[row] !== this.rank) continue;
       const from = this.start[row], to = this.start[row + 1];
-      let held, used;
-      if (this.byTime) {
-        if (from === to) continue;
-        let low = Infinity, high = 0;
-        for (let i = from; i < to; i++) {
-          low = Math.min(low, schedule.start[this.accessing[i]]);
-          high = Math.max(high, schedule.end[this.accessing[i]]);
-        }
-        held = used = [low, high];
-      } else {
-        held = [st.born[row] - first, (st.freed[row] >= 0 ? st.freed[row] : last) - first];
-        used = from < to ? [this.accessing[from] - first, this.accessing[to - 1] + 1 - first] : null;
-      }
-      items.push({ row, held, used, low: st.address[row], high: st.address[row] + st.bytes[row] });
+      if (this.byTime && from === to) continue;
+      const spans = this.byTime ? this.timeSpans(row, schedule) : this.programSpans(row, first, last);
+      items.push({ row, ...spans, low: st.address[row], high: st.address[row] + st.bytes[row] });
       this.top = Math.max(this.top, st.address[row] + st.bytes[row]);
     }
     this.items = items.sort((a, b) => a.held[0] - b.held[0] || a.row - b.row);
@@ -90,7 +70,49 @@ class Scratch extends Picture {
     this.shortFrom = Float64Array.from(this.short, (one) => one.held[0]);
     this.scopes = this.findScopes(scopes, first);
     this.holders = new Set(model.peaks[this.rank].holders);
+    this.curves = this.byTime ? [this.heldByTime()] : this.byProgram(first, last);
     this.redraw();
+  }
+
+  // From an allocation's first access to its last, and where in between nobody accesses it: pairs of instants.
+  timeSpans(row, { start, end }) {
+    const nodes = this.accessing.slice(this.start[row], this.start[row + 1]).sort((a, b) => start[a] - start[b]);
+    const idle = [];
+    let until = end[nodes[0]];
+    for (const node of nodes) {
+      if (start[node] > until) idle.push(until, start[node]);
+      until = Math.max(until, end[node]);
+    }
+    const held = [start[nodes[0]], until];
+    return { held, used: held, idle };
+  }
+
+  programSpans(row, first, last) {
+    const { storages: st } = this.model, from = this.start[row], to = this.start[row + 1];
+    return {
+      held: [st.born[row] - first, (st.freed[row] >= 0 ? st.freed[row] : last) - first],
+      used: from < to ? [this.accessing[from] - first, this.accessing[to - 1] + 1 - first] : null,
+      idle: [],
+    };
+  }
+
+  // How many bytes are held from each instant on: a stair.
+  heldByTime() {
+    const at = new Float64Array(2 * this.items.length), by = new Map();
+    this.items.forEach(({ held, low, high }, i) => {
+      for (const [k, change] of [[0, high - low], [1, low - high]]) {
+        at[2 * i + k] = held[k];
+        by.set(held[k], (by.get(held[k]) ?? 0) + change);
+      }
+    });
+    const instants = Float64Array.from(new Set(at.sort()));
+    let sum = 0;
+    return { name: "held", instants, bytes: Float64Array.from(instants, (one) => (sum += by.get(one))) };
+  }
+
+  byProgram(first, last) {
+    const { cursor, live } = this.model, instants = Float64Array.from({ length: last - first }, (_, at) => at);
+    return [["held", cursor], ["live", live]].map(([name, column]) => ({ name, instants, bytes: column.subarray(first, last) }));
   }
 
   // The scopes with markers, each around its allocations and those of the scopes inside it.
@@ -117,7 +139,7 @@ class Scratch extends Picture {
     return found.sort((a, b) => a.scope - b.scope);
   }
 
-  get head() { return this.byTime ? 6 : 24; }
+  get head() { return (this.byTime ? 6 : 24) + CURVE + 4; }
 
   instant(x) { return this.view.from + (x - this.left) / this.plot * (this.view.to - this.view.from); }
 
@@ -168,36 +190,96 @@ class Scratch extends Picture {
         const begin = clamp(one.used[0]), end = clamp(one.used[1]);
         c.fillRect(begin, y(one.high), Math.max(end - begin - (end - begin > 3 ? 0.7 : 0), 0.6), high);
       }
+      this.hatch(one, clamp, y(one.high), high);
       this.name(one, clamp(one.held[0]), clamp(one.held[1]), y(one.high), high);
     }
+    this.drawCurves(x, right);
     this.drawScopes(x, y, right);
     this.drawPeak(x, y, right, near);
     this.drawMarked(clamp, y);
   }
 
+  // The engine of who fills it.
   colour(row) {
-    const { model } = this;
-    const engines = this.timeline ? this.timeline.schedule : null;
-    const maker = this.accessing[this.start[row]];
-    const engine = engines && this.start[row] < this.start[row + 1] ? this.engineOf(maker) : "none";
-    return model.colours[engine].solid;
+    const { model } = this, filled = this.start[row] < this.start[row + 1];
+    return model.colours[filled ? model.engineKind[model.op[this.accessing[this.start[row]]]] : "none"].solid;
   }
 
-  engineOf(node) {
-    if (!this.kinds || this.kindsOf !== this.timeline.schedule) {
-      const { order, engine, engines } = this.kindsOf = this.timeline.schedule;
-      this.kinds = new Array(this.model.count).fill("none");
-      for (let i = 0; i < order.length; i++) if (engine[i] >= 0) this.kinds[order[i]] = engines[engine[i]].kind;
+  // Hatched where it is held, but nobody accesses it.
+  hatch(one, clamp, top, high) {
+    const { context: c } = this;
+    if (high < 3) return;
+    for (let i = 0; i < one.idle.length; i += 2) {
+      const from = clamp(one.idle[i]), to = clamp(one.idle[i + 1]);
+      if (to - from < 4) continue;
+      c.fillStyle = this.stripes();
+      c.fillRect(from, top, to - from, high);
     }
-    return this.kinds[node];
   }
 
+  // A pattern of slanted lines in the colour of the page.
+  stripes() {
+    if (this.striped?.card === this.colours.card) return this.striped.pattern;
+    const tile = make("canvas", ""), c = tile.getContext("2d");
+    tile.width = tile.height = 6;
+    c.strokeStyle = this.colours.card;
+    c.globalAlpha = 0.45;
+    c.lineWidth = 1.6;
+    c.beginPath();
+    for (const shift of [-6, 0, 6]) { c.moveTo(shift - 1, 7); c.lineTo(shift + 7, -1); }
+    c.stroke();
+    this.striped = { card: this.colours.card, pattern: this.context.createPattern(tile, "repeat") };
+    return this.striped.pattern;
+  }
+
+  // How much is held, and in program order how much of it is live, over the same axis as the map; the top is the budget,
+  // or the peak where the budget is far above it.
+  drawCurves(x, right) {
+    const { context: c, colours, view, left, model } = this;
+    const base = this.head - 4, most = model.peaks[this.rank].bytes;
+    const top = model.budget <= this.top * 1.7 ? Math.max(model.budget, most) : most;
+    if (!most) return;
+    c.fillStyle = colours.soft;
+    c.fillRect(left, base - CURVE, this.plot, CURVE);
+    if (left > 100) this.text("held", left - 8, base - CURVE / 2 + 4, colours.mute, "right");
+    this.curves.forEach((curve, which) => {
+      c.fillStyle = colours.wait;
+      c.globalAlpha = this.curves.length === 1 || which ? 0.75 : 0.35;
+      this.stair(curve, (px, bytes) => c.fillRect(px, base - CURVE * bytes / top, 1, CURVE * bytes / top));
+    });
+    c.globalAlpha = 1;
+  }
+
+  // By pixel the most that a stair reaches in it.
+  stair({ instants, bytes }, act) {
+    const { view, plot, left } = this, step = (view.to - view.from) / plot;
+    let at = upperBound(instants, 0, instants.length, view.from) - 1;
+    for (let px = 0; px < plot; px++) {
+      let most = at >= 0 ? bytes[at] : 0;
+      const until = view.from + (px + 1) * step;
+      while (at + 1 < instants.length && instants[at + 1] < until) most = Math.max(most, bytes[++at]);
+      if (most) act(left + px, most);
+    }
+  }
+
+  // Its name, else what fills it.
   name(one, from, to, top, high) {
-    const { storages } = this.model;
-    const name = storages.names[storages.name[one.row]];
-    if (!name || high < 12 || to - from < name.length * 6.4 + 8) return;
+    if (high < 12 || to - from < 12) return;
+    const { storages } = this.model, given = storages.names[storages.name[one.row]];
+    const words = given || this.filler(one.row), room = (to - from - 8) / 6.4;
+    if (!words || words.length > room) return;
     const ink = this.byTime ? "#06141d" : this.colours.ink;
-    this.text(name, from + 4, top + Math.min(high / 2 + 4, 14), ink);
+    if (!given) this.context.globalAlpha = 0.72;
+    this.text(words, from + 4, top + Math.min(high / 2 + 4, 14), ink);
+    this.context.globalAlpha = 1;
+  }
+
+  // What first accesses an allocation, and its line: `dot :97`; empty where nothing does.
+  filler(row) {
+    const { model } = this, node = this.accessing[this.start[row]];
+    if (this.start[row] === this.start[row + 1]) return "";
+    const place = model.stack[node] >= 0 ? model.places[model.stack[node]].replace(/^.*:/, " :") : "";
+    return `${model.operations[model.op[node]]}${place}`;
   }
 
   drawScopes(x, y, right) {
@@ -229,7 +311,7 @@ class Scratch extends Picture {
     if (near) {
       c.fillStyle = colours.bad;
       c.globalAlpha = 0.06;
-      c.fillRect(left, 0, this.plot, Math.max(y(model.budget), 0));
+      c.fillRect(left, this.head - 4, this.plot, Math.max(y(model.budget) - this.head + 4, 0));
       c.globalAlpha = 1;
       c.strokeStyle = colours.bad;
       c.setLineDash([7, 4]);
@@ -307,7 +389,10 @@ class Scratch extends Picture {
     this.selection.set(nodes, `accessing ${this.title(one.row)}`);
   }
 
-  title(row) { return this.model.storages.names[this.model.storages.name[row]] || `allocation #${row}`; }
+  title(row) {
+    const { storages } = this.model, filler = this.filler(row);
+    return storages.names[storages.name[row]] || (filler ? `#${row}, of ${filler}` : `#${row}`);
+  }
 
   tell(x, y) {
     const one = this.at(x, y);
@@ -317,7 +402,10 @@ class Scratch extends Picture {
     const lines = [`${this.title(one.row)} ${this.model.layouts[st.layout[one.row]]}${place}`];
     lines.push(`0x${one.low.toString(16)}, ${number(one.high - one.low)} B` + (this.holders.has(one.row) ? ", held at the peak" : ""));
     const many = this.start[one.row + 1] - this.start[one.row];
-    lines.push(many ? plural(many, "access").replace("accesss", "accesses") : "never accessed");
+    let idle = 0;
+    for (let i = 0; i < one.idle.length; i += 2) idle += one.idle[i + 1] - one.idle[i];
+    lines.push(many ? `${number(many)} access${many === 1 ? "" : "es"}` : "never accessed");
+    if (idle) lines.push(`${time(one.held[1] - one.held[0])} held, ${time(idle)} of it idle`);
     return lines.join("\n");
   }
 
