@@ -10,9 +10,9 @@ import numpy as np
 
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
-from .frames import with_author_frames
 from .ir.columns import expect_graph
-from .ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, shown
+from .ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
+from .ir.frames import author_place
 from .ir.graph import Graph
 from .linter import LintReport, lint_graph
 from .scheduler.buffering import rebuffer
@@ -238,9 +238,8 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
         raise
     except (Exception, SystemExit) as error:
         raise KernelRaisedError(
-            f"the reference of {launch.kernel.name} raised {with_author_frames(error)}",
-            help="the error is the reference's own",
-        ) from error
+            f"the reference of {launch.kernel.name} raised {raised(error)}", help=_reference_help(given)
+        ).at(author_place(error.__traceback__)) from error
     if isinstance(expected, np.ndarray) and len(outputs) == 1:
         expected = dict.fromkeys(outputs, expected)
     if not isinstance(expected, Mapping):
@@ -250,3 +249,14 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
             help=f"return the expected outputs by name: {{{names}}}",
         )
     return compare_with_reference(outputs, expected, launch.tolerance)
+
+
+def _reference_help(given: Mapping[str, Any]) -> str:
+    """What to do about a reference that raised: its own fault, unless it was called with something it cannot know."""
+    for name, value in given.items():
+        if not isinstance(value, np.ndarray | np.generic | bool | int | float | complex | str | None):
+            return (
+                f"it was called with {name}={shown(value)}, which is no array: leave {name} out of its parameters if "
+                "the kernel only stores it, and pass data as arrays or ks.hbm(...), each in a parameter of its own"
+            )
+    return "the error is the reference's own"

@@ -14,10 +14,9 @@ import numpy as np
 
 from . import api
 from .fitting_table import Fit, FitRow, Verdict
-from .frames import author_frames
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
+from .ir.frames import author_place
 from .ir.graph import Graph
-from .ir.location import Location
 from .ir.ops import OPERATIONS, Engine
 from .ir.text import quote
 from .linter import RULES, lint_graph
@@ -109,7 +108,7 @@ def search_fit(
         parameter=parameter,
         goal=goal,
         machine=machine.name,
-        budget_bytes=machine.target.scratch_bytes,
+        budget_bytes=int(machine.target.capacities[machine.target.results_memory]),
         rows=tuple(rows),
     )
 
@@ -156,7 +155,7 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace:
         return _refused(value, error)
     live = liveness(graph)
     peak = live.peak_bytes
-    if peak > machine.target.scratch_bytes:
+    if not live.fits:
         return _overflow(value, live)
     errors = lint_graph(graph, machine=machine, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
     if errors:
@@ -183,24 +182,19 @@ def _refused(value: int | float, error: BaseException) -> FitRow:
     first_line = text.strip().splitlines()[0] if text.strip() else ""
     reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
     places = error.places if isinstance(error, KernscopeError) else []
-    return FitRow(value, "refused", reason, places[0][1] if places else _raised_at(error))
-
-
-def _raised_at(error: BaseException) -> Location | None:
-    frames = author_frames(error.__traceback__)
-    return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
+    return FitRow(value, "refused", reason, places[0][1] if places else author_place(error.__traceback__))
 
 
 def _overflow(value: int | float, live: Liveness) -> FitRow:
     """The first allocation that passes the budget, on the fullest rank: where a trace that raises would end."""
     over = live.violation_columns.of(ViolationKind.OVERFLOW)
-    first = int(over.allocation[over.rank == live.fullest_rank].min())
     graph, storages = live.graph, live.graph.storages
+    on_fullest = over.allocation[over.rank == live.fullest_rank]
+    first = int((on_fullest if len(on_fullest) else over.allocation).min())
+    rank, memory = int(storages.rank[first]), graph.target.memories[storages.memory[first]]
     name = quote(graph.names[storages.name[first]])
     what = f"`{name}`" if name else repr(graph.layouts[storages.layout[first]])
-    on_rank = f" on rank {live.fullest_rank}" if graph.ranks > 1 else ""
-    reason = (
-        f"{what} takes {int(live.held_bytes[first]):,} B{on_rank} with {int(storages.address[first]):,} B of "
-        f"{graph.target.scratch_bytes:,} B in use"
-    )
+    on_rank = f" on rank {rank}" if graph.ranks > 1 else ""
+    held, in_use = int(graph.held_bytes[first]), int(storages.address[first])
+    reason = f"{what} takes {held:,} B{on_rank} with {in_use:,} B of {memory.bytes:,} B in use"
     return FitRow(value, "overflow", reason, graph.location(int(storages.stack[first])), live.peak_bytes)

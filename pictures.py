@@ -112,7 +112,8 @@ def _numbers(
     try:
         compared = api.compare_with_launch(launch, ready, outputs)
     except KernscopeError as error:  # the reference's own fault: the rest of the page stands
-        return (), f"executed, but not compared: {error.message}", True
+        where = f" ({error.places[0][1].short})" if error.places else ""
+        return (), f"executed, but not compared: {error.message}{where}", True
     rows = tuple(NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok) for c in compared)
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
     return rows, f"executed by numpy in program order on {how}", False

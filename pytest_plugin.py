@@ -17,6 +17,7 @@ from .cli.lint_targets import may_hold_kernels
 from .cli.targets import Target, find_kernels
 from .cli.time_limit import DEFAULT_TIMEOUT_S, time_limit
 from .ir.errors import KernscopeError
+from .linter import Diagnostic
 from .linter.config import LintConfig, find_config
 from .tracer.kernel import Launch
 
@@ -87,7 +88,7 @@ class KernelFile(pytest.File):
             with time_limit(self.timeout_s, f"importing {self.path}"):
                 kernels = find_kernels(Target(str(self.path), None, True), self.guard)
         except KernscopeError as error:
-            raise self.CollectError(str(error)) from error
+            raise self.CollectError(str(Diagnostic.of_error(error))) from error
         for name, kernel in kernels.items():
             if not kernel.launches:
                 yield LaunchItem.from_parent(self, name=f"kernscope:{name}", launch=None)
@@ -124,7 +125,9 @@ class LaunchItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Findings and errors as kernscope words them, without the frames that led there."""
-        if isinstance(excinfo.value, Findings | KernscopeError):
+        if isinstance(excinfo.value, KernscopeError):
+            return str(Diagnostic.of_error(excinfo.value))
+        if isinstance(excinfo.value, Findings):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..ir.errors import ExecutionError
 from ..ir.graph import Graph, Node
 from ..ir.ops import OPERATIONS
-from ..ir.tables import IntArray, StorageKind
+from ..ir.tables import IntArray
 from .execute_inputs import ready_inputs
 from .execute_memory import Memory, memory_limit
 from .execute_order import Order, execution_order
@@ -130,15 +130,14 @@ def _refuse_bounds_faults(graph: Graph) -> None:
 
 
 def _refuse_overflow(graph: Graph) -> None:
-    storages = graph.storages
-    ends = np.where(storages.kind == StorageKind.SCRATCH, storages.address + graph.held_bytes, 0)
-    over = np.flatnonzero(ends > graph.target.scratch_bytes)
+    over = np.flatnonzero(graph.overflows)
     if not len(over):
         return
     first = graph.storage(int(over[0]))
+    called = graph.target.called(int(graph.storages.memory[over[0]]))
     error = ExecutionError(
-        f"scratch of rank {first.rank} overflows: {first} takes {first.held_bytes:,} bytes at {first.address:,} "
-        f"of {graph.target.scratch_bytes:,} ({len(over)} allocations pass the budget)",
+        f"{called} of rank {first.rank} overflows: {first} takes {first.held_bytes:,} bytes at {first.address:,} "
+        f"of {first.memory.bytes:,} ({len(over)} allocations pass the budget)",
         help="kernscope lint says what holds the bytes (KS101); free them with tl.scratch_scope()",
     )
     raise error.at(first.location, "allocated")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir.graph import Graph, Node
 from ..ir.ops import OPERATIONS, Engine
-from ..ir.tables import Mode, StorageKind
+from ..ir.tables import Mode
 from .execute_views import Array, View
 
 __all__ = ["Plan", "Plans"]
@@ -57,7 +57,7 @@ class Plans:
         self.access_start: list[int] = graph.access_start.tolist()
         self.byte_start: list[int] = start.tolist()
         self.storage: list[int] = accesses.storage.tolist()
-        self.is_hbm: list[bool] = (storages.kind == StorageKind.HBM).tolist()
+        self.is_hbm: list[bool] = (~graph.in_scratch).tolist()
         self._layout: list[int] = accesses.layout.tolist()
         self._op: list[int] = graph.nodes.op.tolist()
         self._attributes: list[int] = graph.nodes.attributes.tolist()

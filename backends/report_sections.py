@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ..ir.ops import OPERATIONS
+from ..ir.ranks import fold_ranks
 from ..ir.text import quote
 from ..linter.findings import Diagnostic
 from ..scheduler.units import format_ps
@@ -124,9 +125,10 @@ def _causes(causes: dict[str, dict[str, int]]) -> str:
 def _bounds(data: ReportData) -> str:
     if not data.bounds_ps:
         return ""
+    folded = [(f"{ranks} {thing}".strip(), ps) for thing, ranks, ps in fold_ranks(data.bounds_ps)]
     rows = [
         [shown(name), format_ps(ps), share(ps, data.bound_ps)]
-        for name, ps in sorted(data.bounds_ps.items(), key=lambda item: (-item[1], item[0]))
+        for name, ps in sorted(folded, key=lambda item: (-item[1], item[0]))
     ]
     bounds = table(["lower bound", "time", "of the best"], rows, numbers=2)
     return f"<details><summary>All lower bounds</summary>{bounds}</details>"
@@ -134,8 +136,8 @@ def _bounds(data: ReportData) -> str:
 
 def _scratch(data: ReportData) -> str:
     """Held and live bytes over program order, and what holds the most at the peak."""
-    live, target = data.liveness, data.graph.target
-    budget = target.scratch_bytes
+    live = data.liveness
+    budget = live.budget_bytes
     over = live.peak_bytes > budget
     part = f'<span class="{"bad" if over else ""}">{share(live.peak_bytes, budget)} of the budget</span>'
     said = (
@@ -172,7 +174,8 @@ def _ranks(data: ReportData) -> str:
         return ""
     if len(set(peaks)) == 1:
         return f'<p class="mute">All {len(peaks)} ranks have this peak.</p>'
-    listed = ", ".join(f"rank {rank}: {peak:,} B" for rank, peak in enumerate(peaks))
+    by_rank = {f"rank {rank}": peak for rank, peak in enumerate(peaks)}
+    listed = "; ".join(f"{ranks}: {peak:,} B" for _, ranks, peak in fold_ranks(by_rank))
     return f'<p class="mute">{listed}</p>'
 
 

@@ -38,7 +38,7 @@ def _figure(title: str, value: str, note: str, mood: str = "", below: str = "", 
 
 
 def _scratch_figure(data: ReportData) -> str:
-    budget, peak = data.graph.target.scratch_bytes, data.liveness.peak_bytes
+    budget, peak = data.liveness.budget_bytes, data.liveness.peak_bytes
     over = peak > budget
     width = min(100 * peak / max(budget, 1), 100)
     meter = f'<div class="meter{" over" if over else ""}"><i style="width:{width:.2f}%"></i></div>'

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from ..ir.errors import DeadlockError, KernscopeError
+from ..linter import Diagnostic
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
@@ -21,6 +22,7 @@ from .run import run
 from .schedule import schedule
 from .timeline import timeline
 from .trace import trace
+from .unexpected import as_user_error
 
 __all__ = ["main", "program"]
 
@@ -81,8 +83,15 @@ def _main(given: Sequence[str]) -> int:
     except click.Abort:
         click.echo("aborted", err=True)
         return 130
-    except KernscopeError as error:
-        if "--debug" in given:
-            traceback.print_exc()
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
-        return 1 if isinstance(error, DeadlockError) else 2
+    except Exception as error:  # the last handler: exit status 1 means findings, and is never a crash of ours
+        return _tell(as_user_error(error), debug="--debug" in given)
+
+
+def _tell(error: KernscopeError, *, debug: bool) -> int:
+    """Print an error in the form of a finding; the exit status."""
+    if debug:
+        traceback.print_exception(error)
+    diagnostic = Diagnostic.of_error(error)
+    kind, _, rest = str(diagnostic).partition(":")
+    click.echo(f"{click.style(f'{kind}:', fg='red', bold=True)}{rest}", err=True)
+    return 1 if isinstance(error, DeadlockError) else 2

@@ -13,9 +13,9 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from ..frames import author_frames
-from ..ir.errors import KernelFileError, KernscopeError, did_you_mean
-from ..ir.location import Location
+from ..ir.errors import KernelFileError, KernscopeError, did_you_mean, raised
+from ..ir.frames import author_place, is_author_file
+from ..ir.location import Location, shown_path
 from .guard import Guard
 
 __all__ = ["import_file", "import_module"]
@@ -37,7 +37,7 @@ def import_file(path: str, guard: Guard) -> ModuleType:
         )
     resolved = file.resolve()  # before the author's code can change the folder
     levels = _relative_levels(resolved)
-    with guard.running(f"importing {path}", lambda error: _import_failure(path, error)):
+    with guard.running(f"importing {path}", lambda error: _import_failure(shown_path(path), error)):
         try:
             return _import_from_package(resolved, levels) if levels else _import_alone(resolved)
         except KernscopeError as error:
@@ -142,14 +142,25 @@ def _identifier(text: str) -> str:
 
 def _import_failure(source: str, error: BaseException) -> KernelFileError:
     places = [("here", place)] if (place := _place_of(error)) else []
-    what = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    what = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else raised(error)
     return KernelFileError(
         f"cannot import {source}: {what}", help="the file must import without errors; run it with python", places=places
     )
 
 
 def _place_of(error: BaseException) -> Location | None:
-    if isinstance(error, SyntaxError) and error.filename:
-        return Location(error.filename, error.lineno or 1)
-    frames = author_frames(error.__traceback__)
-    return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
+    if isinstance(error, SyntaxError) and error.filename and is_author_file(error.filename):
+        return _place_of_syntax(error, error.filename)
+    return author_place(error.__traceback__)
+
+
+def _place_of_syntax(error: SyntaxError, file: str) -> Location:
+    """Where a file is no Python. The error counts characters from 1, a location bytes from 0."""
+    line, offset = error.lineno or 1, error.offset or 0
+    before = (error.text or "")[: max(0, offset - 1)]
+    if offset < 1 or not error.text:
+        return Location(file, line)
+    start = len(before.encode())
+    ends_there = error.end_lineno == line and (error.end_offset or 0) > offset
+    stop = len(error.text[: error.end_offset - 1].encode()) if ends_there and error.end_offset else start + 1
+    return Location(file, line, column=start, end_line=line, end_column=stop)

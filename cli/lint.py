@@ -11,10 +11,12 @@ from typing import Any
 import attrs
 import click
 
-from ..linter import LintReport
+from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats import FORMATS
+from ..linter.selection import option_values, select_rules
+from ..linter.source import printable
 from ..linter.suppressions import settle_unused
 from .lint_job import Answer, Found, LintJob, Share, perform
 from .lint_pool import Key, available_cores, run_jobs
@@ -71,14 +73,15 @@ def lint(
     configs: list[LintConfig] = []
     asked: list[LintJob] = []
     found = Configurations()
-    for target, is_named in lint_targets(paths, found, notes):
+    failures: list[Failure] = []
+    for target, is_named in lint_targets(paths, found, notes, failures):
         config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
+        _check_selection(config)
         job = LintJob(target, only=launch_name, is_named=is_named, machine=machine, overrides=tuple(overrides))
         configs.append(config)
         asked.append(job.configured(config))
     answers = _answers(asked, jobs, timeout_s)
     reports: list[LintReport] = []
-    failures: list[Failure] = []
     of_report: list[int] = []
     for (number, _), answer in sorted(answers.items(), key=lambda item: item[0]):
         if isinstance(answer, Found):
@@ -101,6 +104,12 @@ def lint(
         context.exit(1)
 
 
+def _check_selection(config: LintConfig) -> None:
+    """Raise ``RuleError`` or ``OptionError`` once for what would be wrong with every launch."""
+    select_rules(config.select, config.ignore, RULES)
+    option_values(config.options, RULES)
+
+
 def _codes(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
 
@@ -111,7 +120,10 @@ def _say(notes: Sequence[str], failures: Sequence[Failure], *, debug: bool) -> N
     for failure in failures:
         if debug and failure.debug:
             click.echo(failure.debug, err=True, nl=False)
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {failure}", err=True)
+    if failures:
+        titles = list(dict.fromkeys(failure.title for failure in failures))
+        more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+        click.echo(f"{click.style('error:', fg='red', bold=True)} not linted: {printable(titles[0])}{more}", err=True)
 
 
 # --- where the work is done -------------------------------------------------------------------------------------------

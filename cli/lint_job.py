@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
 
-from ..ir.errors import KernscopeError
 from ..ir.load import load
 from ..ir.saved import is_saved_graph
 from ..linter import LintReport, lint_graph
@@ -21,6 +19,7 @@ from .guard import Guard
 from .targets import Target, find_kernels
 from .time_limit import time_limit
 from .tracing import described_machine, trace_launch
+from .unexpected import as_user_error
 
 __all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform"]
 
@@ -128,11 +127,8 @@ def perform(
 
 
 def _failure(job: LintJob, error: Exception) -> Failure:
-    if isinstance(error, KernscopeError):
-        return Failure.of(str(job), error)
-    # A fault of our own: one launch has no report, the others have theirs.
-    text = f"kernscope failed on {job}: {type(error).__name__}: {error}\n  help: please report it; --debug shows where"
-    return Failure(str(job), text, "".join(traceback.format_exception(error)))
+    # A fault of our own takes the report of one launch, the others have theirs.
+    return Failure.of(str(job), as_user_error(error, f"kernscope failed on {job}"))
 
 
 def _launches(job: LintJob, kernels: Mapping[str, Kernel]) -> Found:

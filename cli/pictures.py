@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import webbrowser
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -83,6 +85,7 @@ def draw(
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser, too.")
 @click.option("--against", metavar="TARGET", help="Compare with this kernel or saved graph: what changed, and where.")
 @click.option("--against-launch", metavar="NAME", help="Its launch; default: its first.")
 @click.option(
@@ -94,6 +97,7 @@ def report(
     /,
     output: str | None,
     no_run: bool,
+    opens: bool,
     against: str | None,
     against_launch: str | None,
     against_arguments: Sequence[str],
@@ -105,7 +109,7 @@ def report(
 
     \b
     Examples:
-      kernscope report flash.py
+      kernscope report flash.py --open
       kernscope report flash.py --against before.ksg
       kernscope report flash.py --against flash.py --against-arg tile=64
     """
@@ -128,11 +132,21 @@ def report(
     for note in write_report(path, data):
         click.echo(f"note: {note}")
     click.echo(f"wrote {path}")
+    if opens and not _open_page(path):
+        click.echo(f"note: no browser could be started here; open {path} yourself")
     if data.numbers_failed:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {data.numbers_note}", err=True)
         context.exit(2)
     if not data.lint.ok or any(not row.ok for row in data.numbers):
         context.exit(1)
+
+
+def _open_page(path: str) -> bool:
+    """Whether a browser was started with a page."""
+    try:
+        return webbrowser.open(Path(path).resolve().as_uri())
+    except (webbrowser.Error, OSError):
+        return False
 
 
 def _file_name(kernel: str) -> str:
@@ -148,7 +162,7 @@ def _summary(data: ReportData) -> Iterator[str]:
     yield f"graph     {plural(len(graph), 'node')}, {plural(len(graph.edges), 'edge')}: {operations}" + (
         f", and {more} more operations" if more > 0 else ""
     )
-    budget = graph.target.scratch_bytes
+    budget = live.budget_bytes
     yield f"scratch   peak {size(live.peak_bytes)}, {percent(live.peak_bytes, budget)} of {size(budget)} a rank"
     yield f"findings  {data.lint.summary.partition(': ')[2]}"
     for diagnostic in data.lint:

@@ -17,6 +17,7 @@ from ..ir.errors import (
     OptionError,
     did_you_mean,
 )
+from ..ir.location import shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 from .guard import Guard
 from .importing import import_file, import_module
@@ -42,7 +43,8 @@ class Target:
 
     def __str__(self) -> str:
         joint = "::" if self.is_file else ":"
-        return self.source if self.kernel is None else f"{self.source}{joint}{self.kernel}"
+        source = shown_path(self.source) if self.is_file else self.source
+        return source if self.kernel is None else f"{source}{joint}{self.kernel}"
 
 
 def split_target(text: str) -> Target:

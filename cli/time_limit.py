@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from ..frames import is_own_file
 from ..ir.errors import TimeLimitError
+from ..ir.frames import code_location, is_author_file
 from ..ir.location import Location
 
 __all__ = ["DEFAULT_TIMEOUT_S", "time_limit"]
@@ -120,10 +120,9 @@ def _watched(limit: _Limit, seconds: float) -> Iterator[None]:
 
 
 def _authors_place(frame: FrameType | None) -> Sequence[tuple[str, Location]]:
-    """Where the author's code was: the innermost frame that is not kernscope's own."""
+    """Where the author's code was: their innermost frame."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not is_own_file(file) and not file.startswith("<"):
-            return [("it was here", Location(file, frame.f_lineno, frame.f_code.co_name))]
+        if is_author_file(frame.f_code.co_filename):
+            return [("it was here", code_location(frame.f_code, frame.f_lasti, frame.f_lineno))]
         frame = frame.f_back
     return ()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import api
-from ..frames import with_author_frames
-from ..ir.errors import KernelRaisedError, OptionError
+from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
+from ..ir.frames import author_place
 from ..ir.graph import Graph
 from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
 from ..tracer.kernel import Launch
@@ -28,14 +28,19 @@ def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:
 
 
 def trace_launch(launch: Launch, machine: Machine, guard: Guard, *, record: bool = False) -> Graph:
-    """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` with the author's
-    frames."""
+    """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` at the author's
+    line."""
 
-    def failure(error: BaseException) -> KernelRaisedError:
+    def failure(error: BaseException) -> KernscopeError:
         return KernelRaisedError(
-            f"kernel {launch.kernel.name} raised {with_author_frames(error)}",
+            f"kernel {launch.kernel.name} raised {raised(error)}",
             help="the error is the kernel's own; --debug shows all frames",
-        )
+        ).at(author_place(error.__traceback__))
 
-    with guard.running(f"tracing {launch.kernel.name} ({launch.name})", failure):
-        return api.trace_for(launch, machine, record=record)
+    try:
+        with guard.running(f"tracing {launch.kernel.name} ({launch.name})", failure):
+            return api.trace_for(launch, machine, record=record)
+    except KernscopeError as error:
+        if not error.places:  # what is wrong with arguments or ranks as a whole
+            error.at(author_place(error.__traceback__) or launch.kernel.location)
+        raise

@@ -56,6 +56,10 @@ __all__ = [
 ]
 
 
+#: How many of the calls that led to a place are shown.
+_CALLERS_SHOWN = 4
+
+
 class KernscopeError(Exception):
     """Base of all errors a user can cause.
 
@@ -85,7 +89,9 @@ class KernscopeError(Exception):
 
     def __str__(self) -> str:
         lines = [self.message]
-        lines += [f"  --> {place} ({role})" if role != "here" else f"  --> {place}" for role, place in self.places]
+        for role, place in self.places:
+            lines.append(f"  --> {place} ({role})" if role != "here" else f"  --> {place}")
+            lines += [f"      called from {caller}" for caller in place.stack[:_CALLERS_SHOWN]]
         if self.help:
             lines.append(f"  help: {self.help}")
         return "\n".join(lines)
@@ -380,6 +386,12 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str = "") -> str:
         return f"did you mean {near[0]!r}?"
     listed = ", ".join(options) if options else "none"
     return f"{what or 'known names'}: {listed}"
+
+
+def raised(error: BaseException) -> str:
+    """An exception in one line: its kind and what it says."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def shown(value: object) -> str:

@@ -15,9 +15,9 @@ from .dtypes import ALL as DTYPES
 from .errors import InvalidGraphError, KernscopeError
 from .graph import Graph
 from .layout import Layout
-from .ops import OPERATIONS, Engine, Operand
+from .ops import OPERATIONS, Engine, Operand, Space
 from .regions import boxes
-from .tables import AccessKind, IntArray, Mode, Reason, StorageKind, Table
+from .tables import AccessKind, IntArray, Mode, Reason, Table
 from .target import OPPOSITE
 from .verify_buffers import misplaced
 
@@ -128,7 +128,7 @@ def _indices(graph: Graph) -> Iterator[str]:
         "direction": len(g.target.directions),
         "mode": len(Mode),
         "kind": len(AccessKind),
-        "storage kind": len(StorageKind),
+        "memory": len(g.target.memories),
         "position": len(g.nodes) + 1,
     }
     required = [
@@ -142,7 +142,7 @@ def _indices(graph: Graph) -> Iterator[str]:
         ("accesses.layout", g.accesses.layout, "layout"),
         ("accesses.mode", g.accesses.mode, "mode"),
         ("accesses.kind", g.accesses.kind, "kind"),
-        ("storages.kind", g.storages.kind, "storage kind"),
+        ("storages.memory", g.storages.memory, "memory"),
         ("storages.layout", g.storages.layout, "layout"),
         ("storages.name", g.storages.name, "name"),
         ("storages.born", g.storages.born, "position"),
@@ -254,11 +254,11 @@ def _scopes_nest(graph: Graph) -> Iterator[str]:
 
 @_rule(_MEANING)
 def _bump_allocation(graph: Graph) -> Iterator[str]:
-    """An allocation stands where its rank's cursor was, rounded sizes follow each other, and exits rewind. In a graph
+    """An allocation stands where its memory's cursor was, rounded sizes follow each other, and exits rewind. In a graph
     of K buffers: scopes and allocations stand where K rotating copies put them (:mod:`kernscope.ir.rebuffer`), and
     nothing is accessed after its scope."""
     storages, scopes = graph.storages, graph.scopes
-    rows = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
+    rows = np.flatnonzero(graph.in_scratch)
     if np.any(np.diff(rows) != 1) or (len(rows) and rows[-1] != len(storages) - 1):
         yield "HBM tensors do not all come before the allocations"
         return
@@ -270,26 +270,29 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
     # What is born with a scope's opening marker still lies before it: its own allocations come after the marker.
     events += [(int(node), 2, scope) for scope, node in enumerate(scopes.enter.tolist()) if node >= 0]
     events += [(int(node) + 1, -1, scope) for scope, node in enumerate(scopes.exit.tolist()) if node >= 0]
-    cursor, rank = 0, -1
     first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
     by_rank: list[list[tuple[int, int, int]]] = [[] for _ in range(graph.ranks)]
     for event in events:
         owner = storages.rank[event[2]] if event[1] == 1 else scopes.rank[event[2]]
         by_rank[int(owner)].append(event)
+    memory, results = storages.memory.tolist(), graph.target.results_memory
     for rank in range(graph.ranks):
-        cursor = 0
+        cursors = dict.fromkeys(graph.target.scratch_memories, 0)
+        saved: dict[int, dict[int, int]] = {}
         for position, what, row in sorted(by_rank[rank]):
             if not first[rank] <= position <= first[rank + 1]:
                 yield f"rank {rank}: {'storage' if what == 1 else 'scope'} {row} lies outside the rank's nodes"
             if what == 1:
+                cursor = cursors[memory[row]]
                 if storages.address[row] != cursor:
                     yield f"storage {row} is at {int(storages.address[row]):#x}, the cursor was {cursor:#x}"
-                cursor = int(ends[row - rows[0]])
+                cursors[memory[row]] = int(ends[row - rows[0]])
             elif what == 2:
-                if scopes.base[row] != cursor:
-                    yield f"scope {row} saves cursor {int(scopes.base[row])}, which was {cursor}"
+                saved[row] = dict(cursors)
+                if scopes.base[row] != cursors[results]:
+                    yield f"scope {row} saves cursor {int(scopes.base[row])}, which was {cursors[results]}"
             else:
-                cursor = int(scopes.base[row])
+                cursors = saved.pop(row, cursors)
 
 
 @_rule(_MEANING)
@@ -300,7 +303,7 @@ def _storage_layouts(graph: Graph) -> Iterator[str]:
     dense = np.array([layout.is_dense for layout in graph.layouts], dtype=np.bool_)
     nbytes = np.array([layout.nbytes for layout in graph.layouts], dtype=np.int64)
     wrong = ~dense[storages.layout] | (nbytes[storages.layout] != storages.nbytes)
-    hbm = storages.kind == StorageKind.HBM
+    hbm = ~graph.in_scratch
     wrong |= np.where(hbm, (storages.rank != -1) | (storages.scope != -1), (storages.rank < 0) | (storages.scope < 0))
     scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
     wrong |= ~hbm & (scope_rank != storages.rank)
@@ -321,9 +324,7 @@ def _accesses_inside(graph: Graph) -> Iterator[str]:
     dtype = np.array([layout.dtype.index for layout in layouts], dtype=np.int64)
     whole = storages.layout[accesses.storage]
     outside = (accesses.offset < 0) | (accesses.offset + span[accesses.layout] > size[whole])
-    foreign = (storages.kind[accesses.storage] == StorageKind.SCRATCH) & (
-        storages.rank[accesses.storage] != graph.nodes.rank[accesses.node]
-    )
+    foreign = graph.in_scratch[accesses.storage] & (storages.rank[accesses.storage] != graph.nodes.rank[accesses.node])
     for what, wrong in (
         ("leaves its storage", outside),
         ("shows another dtype than its storage", dtype[accesses.layout] != dtype[whole]),
@@ -344,8 +345,8 @@ def _operations(graph: Graph) -> Iterator[str]:
     the work it states, and touches the memories that it can reach."""
     nodes, accesses = graph.nodes, graph.accesses
     start = graph.access_start
-    space = graph.storages.kind[accesses.storage].astype(np.int64)
-    used = (accesses.layout.astype(np.int64) * 2 + space) * 2 + accesses.mode
+    memory = graph.storages.memory[accesses.storage].astype(np.int64)
+    used = (accesses.layout.astype(np.int64) * len(graph.target.memories) + memory) * 2 + accesses.mode
     place = np.arange(len(accesses)) - start[accesses.node]
     columns = [nodes.op, nodes.attributes, nodes.work0, nodes.work1, nodes.work2, nodes.dtype, nodes.channel >= 0]
     for position in range(int(np.max(np.diff(start), initial=0))):
@@ -372,28 +373,19 @@ def _distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     return first, kind
 
 
-#: Where operands are read and results written, by operation: (reads, writes); all others work within scratch.
-_SPACES = {
-    "load": (StorageKind.HBM, StorageKind.SCRATCH),
-    "store": (StorageKind.SCRATCH, StorageKind.HBM),
-}
-
-
 def _judge(graph: Graph, index: int) -> str:
     node = graph[index]
     operation = node.operation
     reads, writes = node.reads, node.writes
-    if (node.channel >= 0) != (operation.name in ("send", "recv", "recv_async")):
+    if (node.channel >= 0) != (operation.end is not None):
         return f"{operation.name} and channel {node.channel}"
-    scratch = (StorageKind.SCRATCH, StorageKind.SCRATCH)
-    from_space, to_space = _SPACES.get(operation.name, scratch)
     for access in (*reads, *writes):
-        expected = to_space if access.mode is Mode.WRITE else from_space
-        if access.storage.is_hbm != (expected == StorageKind.HBM):
+        space = operation.writes_to if access.mode is Mode.WRITE else operation.reads_from
+        if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
-    writes_something = operation.name not in ("send", "wait", "scope_enter", "scope_exit")
+    writes_something = operation.writes_to is not Space.NOWHERE
     # A store that lies wholly outside its tensor is a recorded fault, and writes nothing.
-    lost = operation.name == "store" and not writes and any(f.node == index for f in graph.bounds_faults)
+    lost = operation.writes_to is Space.GLOBAL and not writes and any(f.node == index for f in graph.bounds_faults)
     if len(writes) != int(writes_something) and not lost:
         return f"{operation.name} writes {len(writes)} views"
     operands: tuple[Operand, ...] = node.operands

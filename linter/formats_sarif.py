@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..ir.errors import ERRORS, KernscopeError
 from ..ir.location import Location
 from .artifacts import Result, end_column, fingerprints, merged_results, relative_path
 from .findings import Diagnostic, Failure, LintReport, Place, Severity
@@ -31,21 +32,26 @@ _FLOW_ENDS = ("read here", "written here")
 
 
 def format_sarif(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One SARIF document with one run: all rules with their pages, and a result for each finding.
+    """One SARIF document with one run: all rules and errors with their pages, and a result for each finding or error.
 
     Paths below the current folder are relative to it; the other places of a finding are its related locations; a use
     after a scope has a code flow: made, scope closed, bytes reused, read. What could not be linted is a notification
-    of the invocation, which then was not successful.
+    of the invocation, too, which then was not successful.
     """
-    codes = list(RULES)
-    results = merged_results(reports)
+    codes = [*RULES, *ERRORS]
+    results = merged_results([*reports, *(failure.report for failure in failures)])
     run = {
         "tool": {"driver": _driver()},
         "invocations": [
             {
                 "executionSuccessful": not failures,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": _text(f.text)}, "locations": [_logical(f.title)]}
+                    {
+                        "level": "error",
+                        "message": {"text": _text(f"not linted: {f.diagnostic.message}")},
+                        "locations": [_logical(f.title)],
+                        "associatedRule": {"id": f.diagnostic.code, "index": codes.index(f.diagnostic.code)},
+                    }
                     for f in failures
                 ],
             }
@@ -66,7 +72,7 @@ def _driver() -> dict[str, Any]:
         "name": "kernscope",
         "version": version,
         "semanticVersion": version,
-        "rules": [_rule(rule) for rule in RULES.values()],
+        "rules": [*map(_rule, RULES.values()), *map(_error, ERRORS.values())],
     }
 
 
@@ -83,15 +89,27 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
+def _error(kind: type[KernscopeError]) -> dict[str, Any]:
+    page, what = explain(kind.code), " ".join((kind.__doc__ or "").replace("``", "`").split())
+    return {
+        "id": kind.code,
+        "name": kind.__name__,
+        "shortDescription": {"text": f"{kind.title()}: {what.partition('. ')[0].rstrip('.')}."},
+        "fullDescription": {"text": what},
+        "help": {"text": page, "markdown": page},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"tags": ["kernscope", kind.title()]},
+    }
+
+
 def _result(result: Result, rule_index: int, fingerprint: str) -> dict[str, Any]:
     diagnostic = result.diagnostic
-    message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
     places = diagnostic.locations
     document: dict[str, Any] = {
         "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[diagnostic.severity],
-        "message": {"text": _text(message)},
+        "message": {"text": _text(diagnostic.text)},
         "locations": [_location(places[0].location)] if places else [_logical(result.titles[0])],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
         "properties": {"launches": list(result.titles), "nodes": list(diagnostic.nodes)},

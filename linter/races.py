@@ -8,7 +8,7 @@ import numpy as np
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.regions import boxes, flat_range_boxes
-from ..ir.tables import AccessKind, IntArray, Mode, StorageKind
+from ..ir.tables import AccessKind, IntArray, Mode
 from ..scheduler.dag import topological_order
 
 __all__ = ["Race", "find_races"]
@@ -118,7 +118,7 @@ def _units_of(views: _Views, involved: IntArray, reach: _Reach | None) -> _Units
 def _shared_views(graph: Graph) -> _Views | None:
     """The views of tensors that several ranks access and at least one writes; None where there are none."""
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    hbm = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.HBM)
+    hbm = np.flatnonzero(~graph.in_scratch[accesses.storage])
     if graph.ranks < 2 or not len(hbm):
         return None
     storage = accesses.storage[hbm].astype(np.int64)

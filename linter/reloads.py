@@ -8,7 +8,7 @@ import numpy as np
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.regions import boxes
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 from ..scheduler.liveness_violations import rank_bounds
 
 __all__ = ["Reload", "find_reloads"]
@@ -137,7 +137,7 @@ def _next_store(graph: Graph, rows: IntArray) -> IntArray:
     where there is none, 0 where another rank writes to it at some time."""
     accesses, nodes = graph.accesses, graph.nodes
     found = np.full(len(rows), len(graph), dtype=np.int64)
-    stores = np.flatnonzero((accesses.mode == Mode.WRITE) & (graph.storages.kind[accesses.storage] == StorageKind.HBM))
+    stores = np.flatnonzero((accesses.mode == Mode.WRITE) & ~graph.in_scratch[accesses.storage])
     touched = np.flatnonzero(np.isin(accesses.storage[rows], accesses.storage[stores]))
     if not len(touched):
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -52,11 +52,22 @@ class LintContext:
     graph: Graph
     machine: Any = None
     unused_suppressions: tuple[Suppression, ...] = ()
+    memory: int | None = None
 
     @cached_property
     def liveness(self) -> Liveness:
-        """The graph's liveness."""
-        return liveness(self.graph)
+        """The liveness of the graph in ``memory`` (``None``: the one where results go)."""
+        return liveness(self.graph, self.memory)
+
+    @property
+    def memory_name(self) -> str:
+        """What messages call that memory."""
+        return self.graph.target.called(self.liveness.memory)
+
+    def in_every_memory(self) -> Iterator[LintContext]:
+        """The same for each memory of the ranks: for rules that judge one at a time."""
+        places = self.graph.target.scratch_memories
+        return iter([self]) if len(places) == 1 else (attrs.evolve(self, memory=place) for place in places)
 
     @cached_property
     def message_faults(self) -> list[MessageFault]:

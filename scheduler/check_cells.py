@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 
 __all__ = ["Meetings", "between_allocations", "element_offsets", "is_solid", "within_storages"]
 
@@ -63,7 +63,7 @@ def _shown(layout: Layout) -> int:
 def within_storages(graph: Graph) -> Meetings:
     """The accesses by cell of their own storage (an HBM tensor: as each rank sees it), where anything writes it."""
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    hbm = storages.kind[accesses.storage] == StorageKind.HBM
+    hbm = storages.rank[accesses.storage] < 0
     rank_of_tensor = np.where(hbm, nodes.rank[accesses.node], 0).astype(np.int64)
     _, place = np.unique(accesses.storage + rank_of_tensor * len(storages), return_inverse=True)
     write = accesses.mode == Mode.WRITE
@@ -176,7 +176,7 @@ def _boxes_of_range(shape: Shape, start: int, stop: int) -> list[_Box]:
 
 
 def between_allocations(graph: Graph, here: IntArray) -> Meetings:
-    """Accesses of one rank to its scratch (rows, ascending), by cell of its bytes."""
+    """Accesses to one memory of one rank (rows, ascending), by cell of its bytes."""
     accesses, storages = graph.accesses, graph.storages
     if not len(here):
         return Meetings(np.zeros(0, dtype=np.int64), here)

@@ -45,9 +45,9 @@ class Machine:
     @property
     def target(self) -> Target:
         """What of this machine a graph depends on."""
-        return Target(
-            scratch_bytes=self.scratch.bytes,
-            align=self.scratch.align,
+        return Target.of_scratch(
+            self.scratch.bytes,
+            self.scratch.align,
             topology=self.topology.kind,
             shape=self.topology.shape,
             wraps=self.topology.wraps,

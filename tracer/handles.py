@@ -48,6 +48,9 @@ class Records(Protocol):
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
 
+    def space_of(self, storage: int) -> str:
+        """The name of the memory that a storage lies in."""
+
 
 def _arguments_checked(
     method: Callable[Concatenate[TensorHandle, _P], _R],
@@ -114,8 +117,8 @@ class TensorHandle:
 
     @property
     def space(self) -> str:
-        """``"tcm"``: the rank's scratch memory."""
-        return "tcm"
+        """The memory that it lies in, by name: ``"tcm"``."""
+        return self._recorder.space_of(self.storage)
 
     @property
     def address(self) -> int:

@@ -40,7 +40,8 @@ class HbmTensor(NotInScratch):
 
     @property
     def space(self) -> str:
-        return "hbm"
+        """The memory that it lies in, by name: ``"hbm"``."""
+        return self._recorder.space_of(self.storage)
 
     def region(self) -> HbmRegion:
         """The whole tensor as a region."""

@@ -82,7 +82,7 @@ class Recorder:
         self.node_count = 0
         self.rows = Rows()
         self._channels: dict[tuple[int, int], int] = {}
-        self._planner = Planner(self.rows, target.align)
+        self._planner = Planner(self.rows, target.memories[target.results_memory])
         self._plans = self._planner.known  # looked up at once where operations are recorded
         self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
@@ -103,8 +103,7 @@ class Recorder:
         """Start the next rank with an empty scratch."""
         self.rank += 1
         self.rows.rank_starts.append(self.node_count)
-        root = Scope(self._scope_row(-1, 0, "", -1), None, 0, "")
-        self._allocator = ScratchAllocator(self.target.scratch_bytes, self.target.align, root)
+        self._allocator = ScratchAllocator(self.target, self._scope_row(-1, 0, "", -1))
 
     @property
     def allocator(self) -> ScratchAllocator:
@@ -220,7 +219,7 @@ class Recorder:
         address, scope = allocator.cursor, allocator.scope
         end = address + plan.held_bytes
         if end > allocator.budget and self.raises(self.on_overflow, stack):
-            raise self._overflow(plan.result, stack)
+            raise self._overflow(plan.result, stack, self.target.results_memory, address)
         allocator.cursor = end
         self.node_count, self._storage_count = number + 1, storage + 1
         row = scope.row
@@ -354,29 +353,34 @@ class Recorder:
 
     # --- scratch ----------------------------------------------------------------------------------------------------
 
-    def allocate(self, layout: Layout, number: int = -1, stack: int = -2) -> TensorHandle:
-        """Fresh bytes for a dense layout in the innermost scope. Raises ``ScratchOverflowError`` past the budget."""
+    def allocate(self, layout: Layout, number: int = -1, stack: int = -2, memory: int | None = None) -> TensorHandle:
+        """Fresh bytes for a dense layout in the innermost scope, in the memory of a place (``None``: where results go).
+        Raises ``ScratchOverflowError`` past its capacity."""
         allocator = self.allocator
         if stack == -2:
             stack = self.sites.here()
-        address = allocator.cursor
-        if allocator.allocate(layout.nbytes) > allocator.budget and self.raises(self.on_overflow, stack):
-            allocator.cursor = address
-            raise self._overflow(layout, stack)
+        place = self.target.results_memory if memory is None else memory
+        address, end = allocator.allocate(layout.nbytes, place)
+        if end > self.target.memories[place].bytes and self.raises(self.on_overflow, stack):
+            allocator.give_back(address, place)
+            raise self._overflow(layout, stack, place, address)
+        if place != self.target.results_memory:
+            self.rows.elsewhere[self._storage_count] = place
         row = self._storage(
             address, self.rows.layout_number(layout) if number < 0 else number, allocator.scope.row, stack
         )
         return TensorHandle(self, row, address, allocator.scope, layout)
 
-    def _overflow(self, layout: Layout, stack: int) -> KernscopeError:
+    def _overflow(self, layout: Layout, stack: int, memory_place: int, in_use: int) -> KernscopeError:
+        """``in_use`` are the bytes of the memory that are taken already."""
         open_scopes = []
         scope: Scope | None = self.allocator.scope
         while scope is not None:
             open_scopes.append(scope.row)
             scope = scope.parent
-        align, budget, in_use = self.target.align, self.allocator.budget, self.allocator.cursor
-        asked = -(-layout.nbytes // align) * align
-        groups = self.rows.live_bytes_by_stack(open_scopes, align)
+        memory = self.target.memories[memory_place]
+        budget, asked = memory.bytes, memory.held_bytes(layout.nbytes)
+        groups = self.rows.live_bytes_by_stack(open_scopes, memory, memory_place, self.target.results_memory)
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [
             f"    {sum(sizes):>12,} B  {f'{len(sizes)} x ' if len(sizes) > 1 else ''}"
@@ -385,7 +389,7 @@ class Recorder:
         ]
         live = ["  live allocations, largest first:", *lines] if lines else []
         error = ScratchOverflowError(
-            f"scratch overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
+            f"{self.target.called(memory_place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles",
@@ -432,6 +436,13 @@ class Recorder:
         """The user's line."""
         return self.sites.location(self.sites.here())
 
+    def space_of(self, storage: int) -> str:
+        """The name of the memory that a storage lies in."""
+        target, rows = self.target, self.rows
+        if storage < len(rows.hbm_names):
+            return target.memories[target.global_memory].name
+        return target.memory_names[rows.elsewhere.get(storage, target.results_memory)]
+
     def name_of(self, storage: int) -> str:
         """The name of a storage: of an HBM tensor its parameter's, of an allocation what it was assigned to."""
         if storage < len(self.rows.hbm_names):
@@ -448,7 +459,7 @@ class Recorder:
             return names.setdefault(name, len(names))
 
         rows, sites = self.rows, self.sites
-        storages = rows.storage_table(sites, number)
+        storages = rows.storage_table(sites, number, self.target)
         return Graph(
             kernel=kernel,
             machine=machine,

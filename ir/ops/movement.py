@@ -17,7 +17,7 @@ from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..layout import Layout, Shape
 from .elementwise import TABLE, Array, cast_array
-from .operation import NO_WORK, Engine, Family, Operand, Operation, Scalar, Work
+from .operation import NO_WORK, End, Engine, Family, Operand, Operation, Scalar, Space, Work
 
 __all__: list[str] = []
 
@@ -138,21 +138,32 @@ _DOT = "Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl
 _SEND = 'Send a tile to the neighbour in a direction. Example: ``tl.send("next", kv)``.'
 _RECV = 'Receive a tile from a direction. Example: ``kv = tl.recv("prev", (2, 64, 128), tl.float16)``.'
 _RECV_ASYNC = 'Post a receive and go on. Example: ``future = tl.recv_async("prev", (64, 128), "f16")``.'
+_ENTER, _EXIT = "A scratch scope opens.", "A scratch scope closes."
 _WAIT = "Wait for a posted receive; gives its tile. Example: ``kv = tl.wait(future)``."
 
 _DMA_READ, _DMA_WRITE, _LINK, _NONE = Engine.DMA_READ, Engine.DMA_WRITE, Engine.LINK, Engine.NONE
 _MEMORY, _MESSAGE, _MARKER = Family.MEMORY, Family.MESSAGE, Family.MARKER
+_FROM_GLOBAL: dict[str, Any] = {"reads_from": Space.GLOBAL}
+_TO_GLOBAL: dict[str, Any] = {"writes_to": Space.GLOBAL}
+_WRITES_NOTHING: dict[str, Any] = {"writes_to": Space.NOWHERE}
+_SENDS: dict[str, Any] = {"end": End.SENDS, **_WRITES_NOTHING}
+_RECEIVES: dict[str, Any] = {"end": End.RECEIVES}
+_LETS_GO_ON: dict[str, Any] = {"asynchronous": True}
 
 for _operation in (
-    Operation("load", _MEMORY, _DMA_READ, "memory/dma_read", _load_rule, _load, _moved, _LOAD, asynchronous=True),
-    Operation("store", _MEMORY, _DMA_WRITE, "memory/dma_write", _move_rule, _move, _moved, _STORE),
+    Operation(
+        "load", _MEMORY, _DMA_READ, "memory/dma_read", _load_rule, _load, _moved, _LOAD, **_FROM_GLOBAL, **_LETS_GO_ON
+    ),
+    Operation("store", _MEMORY, _DMA_WRITE, "memory/dma_write", _move_rule, _move, _moved, _STORE, **_TO_GLOBAL),
     Operation("copy_to", _MEMORY, Engine.MATH, "math/copy", _move_rule, _move, _copied, _COPY),
     Operation("dot", Family.CONTRACTION, Engine.GEMM, "gemm/dot", _dot_rule, _dot, _mnk, _DOT),
-    Operation("send", _MESSAGE, _LINK, "ipcq/ipcq_copy", _move_rule, _move, _moved, _SEND, asynchronous=True),
-    Operation("recv", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV),
-    Operation("recv_async", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV_ASYNC, asynchronous=True),
-    Operation("wait", _MESSAGE, _NONE, "", _move_rule, _nothing_to_do, _nothing, _WAIT),
-    Operation("scope_enter", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, "A scratch scope opens."),
-    Operation("scope_exit", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, "A scratch scope closes."),
+    Operation("send", _MESSAGE, _LINK, "ipcq/ipcq_copy", _move_rule, _move, _moved, _SEND, **_SENDS, **_LETS_GO_ON),
+    Operation("recv", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV, **_RECEIVES),
+    Operation(
+        "recv_async", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV_ASYNC, **_RECEIVES, **_LETS_GO_ON
+    ),
+    Operation("wait", _MESSAGE, _NONE, "", _move_rule, _nothing_to_do, _nothing, _WAIT, **_WRITES_NOTHING),
+    Operation("scope_enter", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, _ENTER, **_WRITES_NOTHING),
+    Operation("scope_exit", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, _EXIT, **_WRITES_NOTHING),
 ):
     TABLE.add(attrs.evolve(_operation, public=False))

@@ -19,12 +19,14 @@ from ..layout import Layout, Shape
 
 __all__ = [
     "NO_WORK",
+    "End",
     "Engine",
     "Family",
     "Operand",
     "Operation",
     "OperationTable",
     "Scalar",
+    "Space",
     "Work",
     "WorkKind",
     "operand_dtypes",
@@ -73,6 +75,22 @@ class WorkKind(enum.StrEnum):
     NOTHING = "nothing"
 
 
+class Space(enum.StrEnum):
+    """Where an operation's operands lie, or its result: in a memory of the rank's own, in the global one, or nowhere
+    (it has none)."""
+
+    SCRATCH = "scratch"
+    GLOBAL = "global"
+    NOWHERE = "nowhere"
+
+
+class End(enum.StrEnum):
+    """Which end of a channel an operation is."""
+
+    SENDS = "sends"
+    RECEIVES = "receives"
+
+
 _WORK_OF = {
     Engine.DMA_READ: WorkKind.BYTES,
     Engine.DMA_WRITE: WorkKind.BYTES,
@@ -91,6 +109,7 @@ class Operation:
     ``evaluate(*operands, **static)`` computes on numpy arrays of the operands' own dtypes, in program meaning; it gets
     ``result`` (the dtype of the result) among the static values and returns an array of exactly that dtype.
     ``work(operands, result)`` counts what has to be done, with no machine in it.
+    Its operands lie in ``reads_from``, its result in ``writes_to``; ``end`` says which end of a message it is, if any.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
     after their issue under the ``lazy`` policy. ``public`` operations are functions of ``tl`` under their own name (the
     others are Python operators, or have functions of their own there).
@@ -104,6 +123,9 @@ class Operation:
     evaluate: Callable[..., Any]
     work: Callable[[Sequence[Operand], Layout], Work]
     doc: str
+    reads_from: Space = Space.SCRATCH
+    writes_to: Space = Space.SCRATCH
+    end: End | None = None
     asynchronous: bool = False
     public: bool = True
 

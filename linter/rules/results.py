@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.tables import IntArray, Mode, Reason, StorageKind
+from ...ir.tables import IntArray, Mode, Reason
 from ...ir.text import quote
 from ...scheduler.liveness import ViolationKind
 from ..allocations import call_parts, line_numbers
@@ -48,7 +48,7 @@ def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     for nodes in (copies, loads):
         blamed[_destination(graph, nodes)] = True
     # A composite's buffers are its own business, of which it may need one only.
-    unread = (storages.kind == StorageKind.SCRATCH) & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
+    unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
         received = accesses.mode == Mode.WRITE
         received &= np.isin(_ops(graph, accesses.node), [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
@@ -210,28 +210,30 @@ def _load_help(context: LintContext, stack: int, *, some: bool) -> str:
 def _unused_result(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     graph, storages = context.graph, context.graph.storages
     rows = _find_unread(context, messages=bool(options["messages"])).allocations
+    writers_of = _writers_by_storage(graph)
     for group in _by_line(line_numbers(graph)[rows]):
         row = int(rows[group[0]])
         made = int(storages.stack[row])
-        writers, writer = _writers(graph, rows[group])
-        held = int(context.liveness.held_bytes[rows[group]].max())
+        writers = sorted({node for one in rows[group].tolist() for node in writers_of(one)})
+        writer = next(iter(writers_of(row)), -1)
+        held = int(graph.held_bytes[rows[group]].max())
         what = f"the result of {graph[writer].op}" if writer >= 0 else "an empty handle"
         yield Finding(
             message=f"nothing reads {context.name_of(row)}, {what}, which takes {held:,} B{times(len(group))}",
             places=context.places(("made here", made), *_first_writer(context, writer, made)),
-            nodes=writers,
+            nodes=tuple(writers),
             help=_unused_help(context, row, writer, made),
         )
 
 
-def _writers(graph: Graph, rows: IntArray) -> tuple[tuple[int, ...], int]:
-    """The nodes that write some allocations, and the first that writes the first of them, -1 for none."""
+def _writers_by_storage(graph: Graph) -> Callable[[int], list[int]]:
+    """What tells the nodes that write a storage, in program order."""
     accesses = graph.accesses
-    chosen = np.zeros(len(graph.storages), dtype=np.bool_)
-    chosen[rows] = True
-    writes = np.flatnonzero(chosen[accesses.storage] & (accesses.mode == Mode.WRITE))
-    of_first = accesses.node[writes[accesses.storage[writes] == rows[0]]]
-    return tuple(np.unique(accesses.node[writes]).tolist()), int(of_first[0]) if len(of_first) else -1
+    writes = np.flatnonzero(accesses.mode == Mode.WRITE)
+    writes = writes[np.argsort(accesses.storage[writes], kind="stable")]
+    nodes = accesses.node[writes]
+    start = np.searchsorted(accesses.storage[writes], np.arange(len(graph.storages) + 1))
+    return lambda storage: nodes[start[storage] : start[storage + 1]].tolist()
 
 
 def _first_writer(context: LintContext, writer: int, made: int) -> list[tuple[str, int]]:

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def recorded(kernel: Any, *args: Any, **kwargs: Any) -> ks.Graph:
     """A graph traced with overflow and bounds recorded."""
-    target = Target(scratch_bytes=1 << 20)
+    target = Target()
     return record_kernel(kernel, args, kwargs, target=target, machine="", on_overflow="record", on_bounds="record")
 
 

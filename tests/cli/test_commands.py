@@ -161,14 +161,15 @@ def test_draw_without_a_renderer_has_failed(kernscope, good, monkeypatch, tmp_pa
 
 
 def test_explain_and_machine(kernscope):
-    """Every rule has a page, every machine a description that reads back as itself."""
+    """Every rule and error has a page, every machine a description that reads back as itself."""
     codes = [line.split()[0] for line in kernscope("explain").out.splitlines()]
-    assert "KS201" in codes
+    assert "KS201" in codes and "KE101" in codes
     for code in codes:
         page = kernscope("explain", code)
-        assert page.status == 0 and all(
-            f"## {head}" in page.out for head in ("What it does", "Why it is bad", "Example")
+        heads = (
+            ("What it does", "Why it is bad", "Example") if code.startswith("KS") else ("What it means", "What to do")
         )
+        assert page.status == 0 and all(f"## {head}" in page.out for head in heads)
     for name in kernscope("machine").out.split():
         described = kernscope("machine", name)
         Path("copy.toml").write_text(described.out, encoding="utf-8")

@@ -73,7 +73,8 @@ def test_everything_stands_where_the_copies_are_counted(program: kernelgen.Progr
     address, base = counted(graph, buffers)
     assert {row: made.storage(row).address for row in address} == address
     assert dict(enumerate(made.scopes.base.tolist())) == base
-    assert all(place % graph.target.align == 0 for place in (*address.values(), *base.values()))
+    align = graph.target.memories[graph.target.results_memory].align
+    assert all(place % align == 0 for place in (*address.values(), *base.values()))
     ends = [address[row] + graph.storage(row).held_bytes for row in address]
     assert ks.liveness(made).peak_bytes == max(ends, default=0)
     assert ks.verify(made) == []

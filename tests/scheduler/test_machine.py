@@ -40,7 +40,7 @@ def test_the_default_preset() -> None:
     assert [machine.math.cycles.of(op) for op in ("add", "exp", "div", "erf", "softmax")] == [1, 4, 4, 8, 8]
     assert (machine.link.latency_ns, machine.link.bytes_per_ns, machine.link.slots) == (50, 64, 2)
     assert machine.cpu.issue_cycles.of("load", "dma_read") == 0
-    assert machine.target == Target(1 << 20, 16, "ring", (), False, 2)
+    assert machine.target == Target.of_scratch(1 << 20, 16, topology="ring", shape=(), wraps=False, slots=2)
 
 
 @pytest.mark.parametrize("name", machine_names())

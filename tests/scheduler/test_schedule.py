@@ -198,7 +198,7 @@ def test_another_target_is_refused(flash: ks.Graph) -> None:
     other = ks.load_machine().override({"scratch.bytes": "2097152", "link.slots": "4"})
     with pytest.raises(TargetMismatchError) as caught:
         make_problem(flash, other)
-    assert "scratch_bytes: 1048576 here, 2097152 there; slots: 2 here, 4 there" in str(caught.value)
+    assert "bytes of tcm: 1048576 here, 2097152 there; slots: 2 here, 4 there" in str(caught.value)
 
 
 def test_another_speed_is_fine(flash: ks.Graph) -> None:
