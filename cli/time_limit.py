@@ -13,6 +13,7 @@ from types import FrameType
 from ..ir.errors import TimeLimitError
 from ..ir.frames import code_location, is_author_file
 from ..ir.location import Location
+from ..linter import Diagnostic
 
 __all__ = ["DEFAULT_TIMEOUT_S", "time_limit"]
 
@@ -107,7 +108,7 @@ def _watched(limit: _Limit, seconds: float) -> Iterator[None]:
         if done.wait(seconds):
             return
         error = limit.error or limit.passed(sys._current_frames().get(watched))
-        text = f"error: {error}\n".encode(errors="backslashreplace")
+        text = f"{Diagnostic.of_error(error)}\n".encode(errors="backslashreplace")
         with contextlib.suppress(OSError):
             os.write(2, text)
         _end_process(2)
