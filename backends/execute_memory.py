@@ -13,16 +13,22 @@ from ..ir.graph import Graph
 from ..ir.tables import IntArray, Mode
 from .execute_views import Array, View
 
-__all__ = ["Memory", "memory_limit"]
+__all__ = ["POISON", "Memory", "memory_limit"]
+
+#: What outputs begin with, and rewound bytes are filled with: all bits set is NaN in every float dtype (f32, f16, bf16,
+#: f8e4m3, f8e5m2), -1 in signed and the largest number in unsigned integers, and true.
+POISON = 0xFF
 
 
 class Memory:
-    """Bytes at their traced addresses. ``of_storage[s]`` is the byte array that storage s lies in, ``scratch[a]`` that
-    of arena a (``graph.arena``: with one memory a rank, the rank), as large as its highest rounded allocation end
-    (``high_water_bytes``)."""
+    """Bytes at their traced addresses; a tensor without input starts as poison.
 
-    def __init__(self, graph: Graph, inputs: Mapping[str, Array]) -> None:
-        self._graph = graph
+    ``of_storage[s]`` is the byte array that storage s lies in, ``scratch[a]`` that of arena a (``graph.arena``: with
+    one memory a rank, the rank), as large as its highest rounded allocation end (``high_water_bytes``).
+    """
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Array], poison: int = POISON) -> None:
+        self._graph, self._poison = graph, poison
         storages = graph.storages
         scratch = graph.in_scratch
         ends = np.zeros(graph.arenas, dtype=np.int64)
@@ -36,9 +42,11 @@ class Memory:
         ]
 
     def _tensor(self, row: int, value: Array | None) -> IntArray:
-        memory = np.zeros(int(self._graph.storages.nbytes[row]), dtype=np.uint8)
-        if value is not None:
-            View.of(self._graph.layouts[self._graph.storages.layout[row]]).write(memory, 0, value)
+        nbytes = int(self._graph.storages.nbytes[row])
+        if value is None:
+            return np.full(nbytes, self._poison, dtype=np.uint8)
+        memory = np.empty(nbytes, dtype=np.uint8)
+        View.of(self._graph.layouts[self._graph.storages.layout[row]]).write(memory, 0, value)
         return memory
 
     def outputs(self) -> dict[str, Array]:

@@ -8,15 +8,11 @@ import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.tables import IntArray
-from .execute_memory import Memory
+from .execute_memory import POISON, Memory
 from .execute_plan import Plan, Plans
 from .execute_views import View
 
-__all__ = ["POISON", "OrderTracker", "ProgramTracker", "Tracker"]
-
-#: What rewound bytes are filled with: all bits set is NaN in every float dtype (f32, f16, bf16, f8e4m3, f8e5m2), -1 in
-#: signed and the largest number in unsigned integers, and true.
-POISON = 0xFF
+__all__ = ["OrderTracker", "ProgramTracker", "Tracker"]
 
 _NOBODY = -1
 Nodes = tuple[int, ...]

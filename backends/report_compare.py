@@ -193,7 +193,7 @@ def _sides(data: ReportData, against: ReportData) -> list[list[str]]:
     for row in data.policies:
         before = old.get(row.policy)
         sides = [before.makespan_ps if before else None, row.schedule.makespan_ps if row.schedule else None]
-        rows.append([f"makespan, {shown(row.policy)}", *_change(sides[0], sides[1], _time, "deadlock")])
+        rows.append([f"makespan, {shown(row.policy)}", *_change(sides[0], sides[1], _time, "no schedule")])
     rows.append(["lower bound", *_change(against.bound_ps, data.bound_ps, _time)])
     rows.append(["scratch peak", *_change(against.liveness.peak_bytes, data.liveness.peak_bytes, _bytes)])
     counts = (against.graph.summary(), data.graph.summary())

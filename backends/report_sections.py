@@ -13,7 +13,7 @@ from .drawing import Drawing
 from .palette import ENGINE_COLOURS
 from .report_charts import cause_style, chain_bar, scratch_chart, size_text
 from .report_compare import comparison
-from .report_data import ReportData
+from .report_data import NumbersRow, ReportData
 from .report_markup import plural, share, shown, table
 from .report_paths import PagePaths
 from .report_picture import inline_svg
@@ -76,8 +76,9 @@ def _ladder(data: ReportData, paths: PagePaths) -> str:
     rows = []
     for row in data.policies:
         if row.schedule is None:
-            said = f'<pre tabindex="0">{escape(paths.in_text(row.deadlock) or "deadlock", quote=True)}</pre>'
-            rows.append(f'<tr><th>{shown(row.policy)}</th><td colspan="4"><b class="bad">deadlock</b>{said}</td></tr>')
+            said = f'<pre tabindex="0">{escape(paths.in_text(row.deadlock) or row.verdict, quote=True)}</pre>'
+            verdict = f'<b class="bad">{shown(row.verdict)}</b>'
+            rows.append(f'<tr><th>{shown(row.policy)}</th><td colspan="4">{verdict}{said}</td></tr>')
             continue
         causes[row.policy] = row.schedule.critical_chain().by_cause()
         bar = chain_bar(row.schedule, causes[row.policy], longest, data.bound_ps)
@@ -179,6 +180,12 @@ def _ranks(data: ReportData) -> str:
     return f'<p class="mute">{listed}</p>'
 
 
+def _verdict(row: NumbersRow) -> str:
+    if row.unstored:
+        return f'<span class="bad">no: {shown(row.unstored)}</span>'
+    return '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>'
+
+
 def _numbers(data: ReportData, paths: PagePaths) -> str:
     """Outputs beside their reference."""
     note = f'<p class="mute">{shown(paths.in_text(data.numbers_note))}</p>' if data.numbers_note else ""
@@ -187,7 +194,7 @@ def _numbers(data: ReportData, paths: PagePaths) -> str:
     rows = [
         [
             shown(row.tensor),
-            '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>',
+            _verdict(row),
             f"{row.max_abs_error:.3g}",
             f"{row.max_rel_error:.3g}",
             f"{row.tolerance:.3g}",

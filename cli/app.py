@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..ir.errors import DeadlockError, KernscopeError
+from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
 from .explain import explain, machine
 from .fit import fit
@@ -94,4 +94,4 @@ def _tell(error: KernscopeError, *, debug: bool) -> int:
     diagnostic = Diagnostic.of_error(error)
     kind, _, rest = str(diagnostic).partition(":")
     click.echo(f"{click.style(f'{kind}:', fg='red', bold=True)}{rest}", err=True)
-    return 1 if isinstance(error, DeadlockError) else 2
+    return 1 if isinstance(error, DeadlockError | UnmatchedMessageError) else 2

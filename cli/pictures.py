@@ -172,12 +172,12 @@ def _summary(data: ReportData) -> Iterator[str]:
     for row in data.numbers:
         verdict = "agrees with" if row.ok else "DIFFERS from"
         errors = f"largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"
-        yield f"          {row.tensor} {verdict} the reference: {errors}"
+        yield f"          {row.tensor} {verdict} the reference: {row.unstored or errors}"
     yield ""
     rows = [("policy", "makespan", "of the bound")]
     for result in data.policies:
         if result.schedule is None:
-            rows.append((result.policy, "deadlock", "-"))
+            rows.append((result.policy, result.verdict, "-"))
         else:
             rows.append(
                 (

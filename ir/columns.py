@@ -37,8 +37,9 @@ class GraphColumns:
 
     ``kernel`` is the kernel's name, ``machine`` the name of the machine it was traced for (a label: only ``target``
     binds). ``buffers`` says by which rule the scratch is laid out: 0 for the bump allocation that scopes rewind, K for
-    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). ``defaults`` are the arrays the kernel was
-    traced with: the inputs of a run that names no others; they are no part of a graph's identity and are not saved.
+    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). ``unentered_scopes`` are the stack rows
+    where scopes were made that no ``with`` entered. ``defaults`` are the arrays the kernel was traced with: the inputs
+    of a run that names no others; they are no part of a graph's identity and are not saved.
     """
 
     kernel: str
@@ -56,6 +57,7 @@ class GraphColumns:
     names: tuple[str, ...]
     attributes: tuple[Mapping[str, Any], ...]
     bounds_faults: tuple[BoundsFault, ...] = ()
+    unentered_scopes: tuple[int, ...] = ()
     buffers: int = 0
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
 

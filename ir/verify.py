@@ -7,6 +7,7 @@ what the columns mean. A rule is a function declared with :func:`_rule`; its doc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
@@ -21,7 +22,7 @@ from .tables import AccessKind, IntArray, Mode, Reason, Table
 from .target import OPPOSITE
 from .verify_buffers import misplaced
 
-__all__ = ["Violation", "rules", "verify", "verify_or_raise"]
+__all__ = ["Violation", "require_valid", "rules", "verify"]
 
 #: How many violations of one rule are listed; the last line counts the rest.
 _SHOWN = 20
@@ -41,6 +42,12 @@ class Violation:
 _Check = Callable[[Graph], Iterable[str]]
 _STRUCTURE: dict[str, _Check] = {}
 _MEANING: dict[str, _Check] = {}
+#: The edges are found from the columns, which takes longer than all else here.
+_EDGES: dict[str, _Check] = {}
+
+#: Graphs that hold together, by their ids; those in the second with their edges. A graph does not change.
+_SOUND: WeakValueDictionary[int, Graph] = WeakValueDictionary()
+_SOUND_WITH_EDGES: WeakValueDictionary[int, Graph] = WeakValueDictionary()
 
 
 def _rule(wave: dict[str, _Check]) -> Callable[[_Check], _Check]:
@@ -53,25 +60,37 @@ def _rule(wave: dict[str, _Check]) -> Callable[[_Check], _Check]:
 
 def rules() -> dict[str, str]:
     """The invariants by rule name."""
-    return {name: (check.__doc__ or "").strip() for name, check in (*_STRUCTURE.items(), *_MEANING.items())}
+    return {name: (check.__doc__ or "").strip() for name, check in (_STRUCTURE | _MEANING | _EDGES).items()}
 
 
 def verify(graph: Graph) -> list[Violation]:
     """All violations of a graph, in the rules' order; empty for a graph that holds together."""
+    return _verify(graph, edges=True)
+
+
+def _verify(graph: Graph, *, edges: bool) -> list[Violation]:
     found = _run(_STRUCTURE, graph)
-    return found or _run(_MEANING, graph)
+    return found or _run(_MEANING | (_EDGES if edges else {}), graph)
 
 
-def verify_or_raise(graph: Graph) -> None:
-    """Raise ``InvalidGraphError`` with all violations, if there are any."""
-    found = verify(graph)
+def require_valid(graph: Graph, *, edges: bool = True) -> None:
+    """Raise ``InvalidGraphError`` with all violations, if there are any; a graph is verified once. What has no use for
+    the ``edges`` need not find them for this."""
+    sound = _SOUND_WITH_EDGES if edges else _SOUND
+    if sound.get(id(graph)) is graph:
+        return
+    found = _verify(graph, edges=edges)
     if found:
         lines = [str(violation) for violation in found]
         raise InvalidGraphError(
             "the graph breaks its invariants:\n  " + "\n  ".join(lines),
-            help="trace the kernel again; if it was just traced, this is a bug of kernscope: please report it",
+            help="if ks.trace returned it as it is, this is a bug of kernscope: please report it; one made or "
+            "changed by other means has to be traced anew",
             violations=lines,
         )
+    _SOUND[id(graph)] = graph
+    if edges:
+        _SOUND_WITH_EDGES[id(graph)] = graph
 
 
 def _run(wave: dict[str, _Check], graph: Graph) -> list[Violation]:
@@ -180,6 +199,9 @@ def _indices(graph: Graph) -> Iterator[str]:
     for fault in g.bounds_faults:
         if not 0 <= fault.node <= len(g.nodes) or not 0 <= fault.storage < len(g.storages):
             yield f"bounds fault {fault} points outside the graph"
+    for stack in g.unentered_scopes:
+        if not -1 <= stack < len(g.stacks):
+            yield f"a scope that was never entered was made at stack {stack}, of {len(g.stacks)}"
 
 
 @_rule(_STRUCTURE)
@@ -433,7 +455,7 @@ def _channels(graph: Graph) -> Iterator[str]:
         yield f"node %{index} uses a channel of other ranks"
 
 
-@_rule(_MEANING)
+@_rule(_EDGES)
 def _edges_point_forward(graph: Graph) -> Iterator[str]:
     """Within a rank an edge goes forward in program order; between ranks only messages and credits do."""
     edges, rank = graph.edges, graph.nodes.rank

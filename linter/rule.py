@@ -10,11 +10,12 @@ import attrs
 
 from ..ir.graph import Graph
 from ..ir.location import Location
+from ..ir.messages import MessageFault, message_faults
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
 from .lazy import LazyRun, run_lazy
-from .messages import MessageFault, message_faults
+from .races import Race, find_races
 from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
@@ -78,6 +79,11 @@ class LintContext:
     def lazy_run(self) -> LazyRun:
         """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
         return run_lazy(self.graph, self.machine)
+
+    @cached_property
+    def races(self) -> list[Race]:
+        """The graph's races in HBM."""
+        return find_races(self.graph)
 
     @property
     def lazy(self) -> LazyRun | None:

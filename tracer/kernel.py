@@ -41,7 +41,8 @@ class HbmSpec:
 
 def hbm(shape: Any, dtype: DType | str) -> HbmSpec:
     """Describe an HBM tensor argument that has no data yet. Raises ``ShapeError`` or ``DTypeError``."""
-    return HbmSpec(check_shape(shape), dtypes.of(dtype))
+    layout = Layout.dense(check_shape(shape), dtypes.of(dtype))
+    return HbmSpec(layout.shape, layout.dtype)
 
 
 @attrs.frozen(eq=False)

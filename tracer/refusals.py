@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from ..ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
 
-__all__ = ["NotInScratch", "check_attribute", "first_step"]
+__all__ = ["NotInScratch", "Owner", "check_attribute", "first_step"]
+
+
+class Owner(Protocol):
+    """What a handle or a place in HBM asks of the trace that it belongs to, whatever it is used for."""
+
+    def located(self, error: KernscopeError) -> KernscopeError:
+        """The error with the user's line added."""
+
+    def space_of(self, storage: int) -> str:
+        """The name of the memory that a storage lies in."""
+
+    def check_thread(self) -> None:
+        """Raise ``OtherThreadError`` while the trace runs in another thread than the caller's."""
 
 
 def first_step(value: object) -> str:
@@ -32,9 +45,25 @@ class NotInScratch:
     #: What to do before computing with it.
     _first = "bring it into scratch first: h = tl.load(...)"
 
+    @property
+    def _owner(self) -> Owner:
+        """The trace that it belongs to."""
+        raise NotImplementedError
+
     def _refuse(self, error: KernscopeError) -> KernscopeError:
         """The error with the user's line added."""
-        raise NotImplementedError
+        return self._owner.located(error)
+
+    def __copy__(self) -> Any:
+        return self  # nothing can change it, and a deep copy would be of the whole trace
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise self._refuse(
+            ArgumentError(f"pickle of {self!r}: it belongs to this trace", help="send another process the kernel")
+        )
 
     def _no_arithmetic(self, *_: object) -> Any:
         raise self._refuse(ArgumentError(f"cannot compute with {self!r}", help=self._first))

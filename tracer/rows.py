@@ -86,6 +86,10 @@ class Rows:
         """Where a storage was made."""
         return self.storages[storage * _STORAGE + 3]
 
+    def rank_of_storage(self, storage: int) -> int:
+        """The rank whose scratch holds an allocation."""
+        return self.scopes[self.storages[storage * _STORAGE + 2]][0]
+
     def stack_of_node(self, node: int) -> int:
         """Where a node was recorded."""
         return self.nodes[node * _NODE + 1]

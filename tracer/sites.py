@@ -6,14 +6,27 @@ import ast
 import functools
 import linecache
 import sys
+from collections.abc import Sequence
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 from ..ir.frames import CodePosition, is_author_file, location_of
 from ..ir.location import Location
 
-__all__ = ["SiteTable"]
+__all__ = ["CallChain", "SiteTable"]
 
 _Position = tuple[int, int, int, int]
+
+
+class _Call(NamedTuple):
+    """What is kept of a frame, which itself would keep all of its variables."""
+
+    f_code: CodeType
+    f_lasti: int
+    f_lineno: int
+
+
+CallChain = tuple[_Call, ...]
 
 
 class SiteTable:
@@ -76,12 +89,33 @@ class SiteTable:
             row = self._chains[key] = self._add(kept)
         return row
 
+    def remember(self) -> CallChain:
+        """The call that :meth:`here` would give a row, for the case that one is needed later."""
+        own, boundary = self._own, self._boundary
+        chain: list[_Call] = []
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            if code is boundary:
+                break
+            skip = own.get(id(code))
+            if skip is None:
+                skip = self._judge(code)
+            if not skip:
+                chain.append(_Call(code, frame.f_lasti, frame.f_lineno))
+            frame = frame.f_back
+        return tuple(chain)
+
+    def row(self, chain: CallChain) -> int:
+        """The stack row of a remembered call."""
+        return self._add(chain)
+
     def _judge(self, code: CodeType) -> bool:
         self._codes[id(code)] = code
         skip = self._own[id(code)] = not is_author_file(code.co_filename)
         return skip
 
-    def _add(self, frames: list[FrameType]) -> int:
+    def _add(self, frames: Sequence[FrameType | _Call]) -> int:
         caller = -1
         for frame in reversed(frames):
             site = (id(frame.f_code), frame.f_lasti)
@@ -96,7 +130,7 @@ class SiteTable:
             caller = self._stack_rows[key]
         return caller
 
-    def _location(self, frame: FrameType) -> Location:
+    def _location(self, frame: FrameType | _Call) -> Location:
         code = frame.f_code
         positions = self._positions.get(id(code))
         if positions is None:

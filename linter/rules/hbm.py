@@ -9,7 +9,6 @@ from typing import Any
 from ...ir.tables import BoundsFault, Mode
 from ...ir.text import quote
 from ..places import region_text
-from ..races import find_races
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]
@@ -77,7 +76,7 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
 
 def _race(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     graph = context.graph
-    for race in find_races(graph):
+    for race in context.races:
         name = quote(graph.names[graph.storages.name[race.storage]])
         roles = [
             (_access_role(context, node, race.storage), context.stack_of(node)) for node in (race.first, race.second)
