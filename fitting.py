@@ -15,7 +15,7 @@ import numpy as np
 from . import api
 from .fitting_table import Fit, FitRow, Verdict
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
-from .ir.frames import author_place
+from .ir.frames import author_place, is_own_fault
 from .ir.graph import Graph
 from .ir.ops import OPERATIONS, Engine
 from .ir.text import quote
@@ -152,6 +152,8 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace:
     try:
         graph = trace(launch, machine)
     except (Exception, SystemExit) as error:  # whatever a kernel may raise is its reason to refuse the value
+        if is_own_fault(error):
+            raise
         return _refused(value, error)
     live = liveness(graph)
     peak = live.peak_bytes

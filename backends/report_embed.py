@@ -54,6 +54,7 @@ def embedded_text(data: ReportData, box_of: IntArray | None, lines: LineTable) -
         "ranks": graph.ranks,
         "budget": data.liveness.budget_bytes,
         "operations": list(OPERATIONS.names),
+        "engine_kinds": [op.engine.value for op in OPERATIONS.values()],
         "work_kinds": [op.work_kind.value for op in OPERATIONS.values()],
         "marker": [OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")],
         "causes": _CAUSES,

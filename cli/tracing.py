@@ -7,11 +7,12 @@ from typing import Any
 
 from .. import api
 from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
-from ..ir.frames import author_place
+from ..ir.frames import author_place, is_own_fault
 from ..ir.graph import Graph
 from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
 from ..tracer.kernel import Launch
 from .guard import Guard
+from .unexpected import as_user_error
 
 __all__ = ["described_machine", "trace_launch"]
 
@@ -32,6 +33,8 @@ def trace_launch(launch: Launch, machine: Machine, guard: Guard, *, record: bool
     line."""
 
     def failure(error: BaseException) -> KernscopeError:
+        if is_own_fault(error):
+            return as_user_error(error).at(author_place(error.__traceback__))
         return KernelRaisedError(
             f"kernel {launch.kernel.name} raised {raised(error)}",
             help="the error is the kernel's own; --debug shows all frames",
