@@ -54,13 +54,13 @@ class ToolStream:
     def _do(self, what: str, *arguments: str) -> None:
         if self._stream is None:
             if self._is_output and arguments:
-                raise output_error("standard output", "it is closed", help="redirect it to a file or to /dev/null")
+                raise output_error("to standard output", "it is closed", help="redirect it to a file or to /dev/null")
             return
         try:
             getattr(self._stream, what)(*arguments)
         except OSError as problem:
             if self._is_output:
-                raise output_error("standard output", problem, help=_INCOMPLETE) from None
+                raise output_error("to standard output", problem, help=_INCOMPLETE) from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

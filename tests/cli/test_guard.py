@@ -129,15 +129,15 @@ def test_standard_output_that_cannot_be_written(module, tmp_path, command):
     path = module(kernel=STALE)
     with open("/dev/full", "w") as full:
         done = program(tmp_path, command, path, stdout=full)
-    assert done.returncode == 2 and "]: cannot write standard output: no space left on device\n" in done.stderr
+    assert done.returncode == 2 and "]: cannot write to standard output: no space left on device\n" in done.stderr
     assert done.stderr.count("\n") == 2, done.stderr
     ours, theirs = os.pipe()
     os.close(ours)
     done = program(tmp_path, command, path, stdout=theirs)
     os.close(theirs)
-    assert done.returncode == 2 and "]: cannot write standard output: broken pipe\n" in done.stderr
+    assert done.returncode == 2 and "]: cannot write to standard output: broken pipe\n" in done.stderr
     done = program(tmp_path, command, path, stdout=None, preexec_fn=lambda: os.close(1))
-    assert done.returncode == 2 and "]: cannot write standard output: it is closed\n" in done.stderr
+    assert done.returncode == 2 and "]: cannot write to standard output: it is closed\n" in done.stderr
 
 
 @posix
