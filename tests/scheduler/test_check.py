@@ -133,7 +133,7 @@ def test_every_policys_schedule_is_legal(name: str, policy: str, machine: str, c
 )
 def test_every_schedule_of_random_kernels_is_legal(program: kernelgen.Program, policy: str, costs: bool) -> None:
     """Well-formed or with stale and unwritten uses."""
-    machine = with_issue_costs(load_machine("ahbm-pe")) if costs else load_machine("ahbm-pe")
+    machine = with_issue_costs(program.machine) if costs else program.machine
     try:
         made = schedule(program.trace(on_overflow="record"), machine, policy, "fast")
     except ks.DeadlockError:
@@ -156,7 +156,7 @@ def test_an_edge_cut_short_is_always_found(program: kernelgen.Program, policy: s
     graph = program.trace()
     assume(len(graph.edges) > 0)
     try:
-        made = schedule(graph, None, policy, "fast")
+        made = schedule(graph, program.machine, policy, "fast")
     except ks.DeadlockError:
         assume(False)
     row = data.draw(st.integers(0, len(graph.edges) - 1))
