@@ -6,14 +6,7 @@ from typing import Any, NoReturn, Protocol
 
 from ..ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
 
-__all__ = ["HOST_DATA", "NotInScratch", "Owner", "check_attribute", "first_step"]
-
-
-#: How a kernel gets numbers that it can branch on and index with.
-HOST_DATA = (
-    "tables, masks and sizes that the host knows go into a keyword-only parameter (`def kernel(x, *, table)`), whose "
-    "arrays pass through untouched"
-)
+__all__ = ["NotInScratch", "Owner", "check_attribute", "first_step"]
 
 
 class Owner(Protocol):
@@ -43,6 +36,12 @@ def check_attribute(holder: object, name: str) -> None:
     (while copying): no message can be made of such an object."""
     if name.startswith("_") or any(name in getattr(kind, "__slots__", ()) for kind in type(holder).__mro__):
         raise AttributeError(name)
+
+
+#: How values come along that decide what is traced.
+_HOST_DATA = (
+    "an array that the host knows, such as a page table, is a keyword-only parameter: def kernel(x, o, *, table)"
+)
 
 
 class NotInScratch:
@@ -98,14 +97,15 @@ class NotInScratch:
         raise self._refuse(
             TracedValueError(
                 f"the truth of {self!r}: its values are not known while tracing",
-                help=f"compare with None: `if mask is not None:`; {HOST_DATA}",
+                help=f"compare with None: `if mask is not None:`; {_HOST_DATA}",
             )
         )
 
     def __index__(self) -> int:
         raise self._refuse(
             TracedValueError(
-                f"{self!r} as a number or an index: its values are not known while tracing", help=HOST_DATA
+                f"{self!r} as an index, a size or a number: its values are not known while tracing",
+                help=f"use integers; {_HOST_DATA}",
             )
         )
 
