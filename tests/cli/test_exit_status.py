@@ -91,9 +91,3 @@ def test_findings_a_mismatch_and_a_deadlock_are_status_1(kernscope, stale, write
     )
     done = kernscope("schedule", waits, "--policy", "lazy")
     assert done.status == 1 and done.err.startswith("error[KE305]: deadlock under lazy")
-
-
-def test_a_kernel_that_takes_no_value_is_status_2(kernscope, good):
-    """Nothing was found out about its scratch: it raises at every value."""
-    done = kernscope("fit", good, "--launch", "small", "--param", "x", "--range", "1:2")
-    assert done.status == 2 and done.out.count("refused") >= 1
