@@ -61,7 +61,7 @@ def test_a_full_standard_output_is_status_2(good, tmp_path, command):
             [sys.executable, "-m", "kernscope", *command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "error[KE505]: cannot write to standard output: No space left on device"
+    assert done.stderr.splitlines()[0] == "error[KE505]: cannot write to standard output: no space left on device"
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 
