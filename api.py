@@ -12,7 +12,7 @@ import numpy as np
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
 from .ir.columns import expect_graph
-from .ir.errors import InputError, KernelRaisedError, OptionError, raised, shown
+from .ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
 from .ir.frames import author_place
 from .ir.graph import Graph
 from .ir.unstored import Unstored
@@ -244,7 +244,9 @@ def compare_with_launch(
             )
     try:
         expected: Any = launch.reference(**given)
-    except Exception as error:
+    except TimeLimitError:
+        raise
+    except (Exception, SystemExit) as error:
         raise KernelRaisedError(
             f"the reference of {launch.kernel.name} raised {raised(error)}", help=_reference_help(given)
         ).at(author_place(error.__traceback__)) from error

@@ -4,7 +4,7 @@ library."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -71,14 +71,19 @@ def gather(
     effort: str = "normal",
     inputs: Mapping[str, Array] | None = None,
     numbers: bool = True,
+    begins: Callable[[str], None] = lambda stage: None,
 ) -> ReportData:
     """Everything a report shows: schedules under every policy, bounds, liveness, findings, and (``numbers``) the
-    outputs beside the launch's reference."""
+    outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
+    begins("scheduling")
     policies, bounds_ps = _policies(graph, machine, effort)
     title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
+    if numbers:
+        begins("executing")
     rows, note, failed = (
         _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request", False)
     )
+    begins("linting")
     return ReportData(
         title=title,
         graph=graph,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -12,6 +12,10 @@ from .report_source import SourceText
 
 __all__ = ["Edit", "find_edits", "rewritten"]
 
+#: A line's number and its text.
+_Line = tuple[int, str]
+#: From this likeness on (of 0 to 1) one line is another one edited.
+_ALIKE = 0.5
 _DEFINES = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
 
 
@@ -66,13 +70,29 @@ def _edits(old: SourceText, new: SourceText) -> list[Edit]:
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
             continue
-        pairs = min(i_end - i, j_end - j)
-        edits += [Edit(new.file, news[j + k][0], olds[i + k][1], news[j + k][1]) for k in range(pairs)]
-        edits += [Edit(new.file, number, None, line) for number, line in news[j + pairs : j_end]]
-        edits += [Edit(old.file, number, line, None) for number, line in olds[i + pairs : i_end]]
+        for was, now in _paired(olds[i:i_end], news[j:j_end]):
+            file, line = (new.file, now[0]) if now else (old.file, was[0] if was else 0)
+            edits.append(Edit(file, line, was and was[1], now and now[1]))
     return edits
 
 
-def _numbered(text: SourceText) -> list[tuple[int, str]]:
+def _paired(olds: list[_Line], news: list[_Line]) -> Iterator[tuple[_Line | None, _Line | None]]:
+    """The lines of a stretch that differs, in order: an earlier one with the later one most like it, if there is one
+    that is like it at all."""
+    at = 0
+    for was in olds:
+        likeness = [difflib.SequenceMatcher(None, was[1], now[1], autojunk=False).ratio() for now in news[at:]]
+        best = max(likeness, default=0.0)
+        if best < _ALIKE:
+            yield was, None
+            continue
+        until = at + likeness.index(best)
+        yield from ((None, now) for now in news[at:until])
+        yield was, news[until]
+        at = until + 1
+    yield from ((None, now) for now in news[at:])
+
+
+def _numbered(text: SourceText) -> list[_Line]:
     """The lines that hold something, with their numbers, without indentation."""
     return [(text.first + at, line.strip()) for at, line in enumerate(text.lines) if line.strip()]

@@ -94,7 +94,7 @@ def _scratch_map(data: ReportData) -> tuple[str, str]:
     axes += '<option value="program">program order</option>'
     one = " hidden" if data.graph.ranks == 1 else ""
     tools = (
-        f'<span class="shown">address &#215; time, coloured by who fills it</span>'
+        f'<span class="shown">by address, coloured by who fills it</span>'
         f'<label{one}>rank <select id="scratch-rank">{ranks}</select></label>'
         f'<label>across <select id="scratch-axis">{axes}</select></label>'
     )

@@ -232,7 +232,7 @@ def _operations(data: ReportData) -> str:
     most = max(counts.values(), default=1)
     rows = []
     for name, count in counts.items():
-        engine = OPERATIONS[name].engine.value
+        engine = OPERATIONS[name].engine
         bar = (
             f'<div class="track"><div class="bar" style="width:{100 * count / most:.2f}%">'
             f'<i style="width:100%;background-color:{ENGINE_COLOURS[engine].solid}"></i></div></div>'

@@ -24,6 +24,7 @@ from ..scheduler.policies import POLICIES
 from ..scheduler.units import format_ps
 from .options import make_job, target_options
 from .schedule import chain_lines
+from .stages import stages
 from .words import percent, plural, size, table
 
 __all__ = ["draw", "report"]
@@ -118,18 +119,25 @@ def report(
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.html"
     check_output(path)
-    graph = job.graph(record=True)
-    data = pictures.gather(graph, job.machine, launch=job.launch, numbers=not no_run)
-    if against is not None:
-        # A saved graph brings its own machine along.
-        machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
-        other = make_job(against, against_launch, against_arguments, None, machine, overrides)
-        earlier = pictures.gather(other.graph(record=True), other.machine, launch=other.launch, numbers=False)
-        if against_arguments:
-            earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
-        data = attrs.evolve(data, against=earlier)
+    with stages() as tell:
+        tell("tracing")
+        data = pictures.gather(job.graph(record=True), job.machine, launch=job.launch, numbers=not no_run, begins=tell)
+        if against is not None:
+            # A saved graph brings its own machine along.
+            machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
+            other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
+            tell(f"tracing {against}")
+            earlier = pictures.gather(
+                other.graph(record=True), other.machine, launch=other.launch, numbers=False, begins=tell
+            )
+            if against_arguments:
+                earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
+            data = attrs.evolve(data, against=earlier)
     click.echo("\n".join(_summary(data)))
-    for note in write_report(path, data):
+    with stages() as tell:
+        tell("drawing the page")
+        notes = write_report(path, data)
+    for note in notes:
         click.echo(f"note: {note}")
     click.echo(f"wrote {path}")
     if opens and not _open_page(path):

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, TracebackType
 
+from .errors import KernscopeError
 from .location import Location
 
-__all__ = ["CodePosition", "author_place", "code_location", "is_author_file", "location_of"]
+__all__ = ["CodePosition", "author_place", "code_location", "is_author_file", "is_own_fault", "location_of"]
 
 CodePosition = tuple[int | None, int | None, int | None, int | None]
 
@@ -38,10 +39,11 @@ def _folders_of(package: str) -> list[str]:
     return list(found.submodule_search_locations or ()) if found is not None else []
 
 
-_FOREIGN = tuple(
-    os.path.join(os.path.realpath(folder), "")
-    for folder in [*(str(_ROOT / n) for n in _FOLDERS), *(f for package in _PACKAGES for f in _folders_of(package))]
-) + tuple(str(_ROOT / f"{name}.py") for name in _MODULES)
+_OWN = (
+    *(os.path.join(str(_ROOT / folder), "") for folder in _FOLDERS),
+    *(str(_ROOT / f"{name}.py") for name in _MODULES),
+)
+_LIBRARIES = tuple(os.path.join(os.path.realpath(f), "") for package in _PACKAGES for f in _folders_of(package))
 _PYTHON = tuple(os.path.join(os.path.realpath(sysconfig.get_path(name)), "") for name in ("stdlib", "platstdlib"))
 
 
@@ -51,12 +53,26 @@ def is_author_file(file: str) -> bool:
     if file.startswith("<"):
         return not file.startswith(_GENERATED)
     real = os.path.realpath(file)
-    if real.startswith(_FOREIGN):
+    if real.startswith(_OWN + _LIBRARIES):
         return False
     for folder in _PYTHON:
         if real.startswith(folder):
             return real[len(folder) :].startswith(_INSTALLED)
     return True
+
+
+def is_own_fault(error: BaseException) -> bool:
+    """Whether an exception is a fault of kernscope's code, not of an author's: libraries raise for whoever called them.
+    What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is the author's."""
+    if isinstance(error, KernscopeError | RecursionError):
+        return False
+    for entry in reversed(list(_entries(error.__traceback__))):
+        file = entry.tb_frame.f_code.co_filename
+        if is_author_file(file):
+            return False
+        if os.path.realpath(file).startswith(_OWN):
+            return True
+    return False
 
 
 def author_place(trace: TracebackType | None) -> Location | None:

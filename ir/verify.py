@@ -16,7 +16,7 @@ from .dtypes import ALL as DTYPES
 from .errors import InvalidGraphError, KernscopeError
 from .graph import Graph
 from .layout import Layout
-from .ops import OPERATIONS, Engine, Operand, Space
+from .ops import OPERATIONS, Kind, Operand, Space
 from .regions import boxes
 from .tables import AccessKind, IntArray, Mode, Reason, Table
 from .target import OPPOSITE
@@ -426,7 +426,7 @@ def _judge(graph: Graph, index: int) -> str:
     if work != node.work:
         return f"{operation.name} states work {node.work}, its operands give {work}"
     tensors = [operand.dtype for operand in operands if isinstance(operand, Layout)]
-    if operation.engine is not Engine.NONE and node.dtype is not (tensors[0] if tensors else dtype):
+    if operation.kind is not Kind.NONE and node.dtype is not (tensors[0] if tensors else dtype):
         return f"{operation.name} states its work in {node.dtype}"
     return ""
 
@@ -449,7 +449,7 @@ def _channels(graph: Graph) -> Iterator[str]:
         if peer != channels.receiver[row] or OPPOSITE[direction] != arrival:
             yield f"channel {row} sends {direction} to rank {int(channels.receiver[row])}, whose neighbour is {peer}"
     used = np.flatnonzero(nodes.channel >= 0)
-    sends = nodes.op[used] == OPERATIONS.code("send")
+    sends = OPERATIONS.sends[nodes.op[used]]
     owner = np.where(sends, channels.sender[nodes.channel[used]], channels.receiver[nodes.channel[used]])
     for index in used[owner != nodes.rank[used]].tolist():
         yield f"node %{index} uses a channel of other ranks"

@@ -14,10 +14,11 @@ from ..ir.errors import ERRORS, KernscopeError
 from ..ir.location import Location
 from .artifacts import Result, end_column, fingerprints, merged_results, relative_path
 from .findings import Diagnostic, Failure, LintReport, Place, Severity
+from .line_hashes import line_hashes
 from .lint import explain
 from .rule import Rule
 from .rules import RULES
-from .source import character_column, printable
+from .source import character_column, printable, source_lines
 
 __all__ = ["format_sarif"]
 
@@ -27,6 +28,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _BASE = "%SRCROOT%"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _FINGERPRINT = "kernscope/v1"
+_GITHUB_FINGERPRINT = "primaryLocationLineHash"
 #: The roles of the places at fault that end a flow: what was made, closed and reused before them.
 _FLOW_ENDS = ("read here", "written here")
 
@@ -60,7 +62,7 @@ def format_sarif(reports: Sequence[LintReport], failures: Sequence[Failure] = ()
         "columnKind": "unicodeCodePoints",
         "results": [
             _result(result, codes.index(result.diagnostic.code), fingerprint)
-            for result, fingerprint in zip(results, fingerprints(results), strict=True)
+            for result, fingerprint in zip(results, _partial_fingerprints(results), strict=True)
         ],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
@@ -102,7 +104,23 @@ def _error(kind: type[KernscopeError]) -> dict[str, Any]:
     }
 
 
-def _result(result: Result, rule_index: int, fingerprint: str) -> dict[str, Any]:
+def _partial_fingerprints(results: Sequence[Result]) -> list[dict[str, str]]:
+    """By result its fingerprints: ours, and GitHub's where its line can be read."""
+    found: list[dict[str, str]] = []
+    hashes: dict[str, list[str]] = {}
+    for result, ours in zip(results, fingerprints(results), strict=True):
+        found.append({_FINGERPRINT: ours})
+        place = result.diagnostic.location
+        if place is None or place.file.startswith("<"):
+            continue
+        if place.file not in hashes:
+            hashes[place.file] = line_hashes(source_lines(place.file))
+        if 0 < place.line <= len(hashes[place.file]):
+            found[-1][_GITHUB_FINGERPRINT] = hashes[place.file][place.line - 1]
+    return found
+
+
+def _result(result: Result, rule_index: int, fingerprints: dict[str, str]) -> dict[str, Any]:
     diagnostic = result.diagnostic
     places = diagnostic.locations
     document: dict[str, Any] = {
@@ -111,7 +129,7 @@ def _result(result: Result, rule_index: int, fingerprint: str) -> dict[str, Any]
         "level": _LEVELS[diagnostic.severity],
         "message": {"text": _text(diagnostic.text)},
         "locations": [_location(places[0].location)] if places else [_logical(result.titles[0])],
-        "partialFingerprints": {_FINGERPRINT: fingerprint},
+        "partialFingerprints": fingerprints,
         "properties": {"launches": list(result.titles), "nodes": list(diagnostic.nodes)},
     }
     if len(places) > 1:

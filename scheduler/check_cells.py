@@ -10,6 +10,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ..ir.distinct import distinct
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
 from ..ir.tables import IntArray, Mode
@@ -93,7 +94,7 @@ def _cut(graph: Graph, rows: IntArray, place: IntArray) -> tuple[IntArray, IntAr
         low, high = lower[:, axis], lower[:, axis] + extents[:, axis]
         # Storages lie side by side on one line; each begins with a bound of its own.
         line = np.int64(int(high.max()) + 1)
-        bounds = np.unique(np.concatenate([home * line, (home * line + low)[write], (home * line + high)[write]]))
+        bounds = distinct(np.concatenate([home * line, (home * line + low)[write], (home * line + high)[write]]))
         first = np.searchsorted(bounds, home * line + low, side="right") - 1
         stop = np.searchsorted(bounds, home * line + high, side="left")
         counts = stop - first
@@ -185,7 +186,7 @@ def between_allocations(graph: Graph, here: IntArray) -> Meetings:
     low = storages.address[accesses.storage[here]] + accesses.offset[here] * itemsize[accesses.layout[here]]
     high = low + span[accesses.layout[here]]
     write = accesses.mode[here] == Mode.WRITE
-    bounds = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), low[write], high[write]]))
+    bounds = distinct(np.concatenate([np.zeros(1, dtype=np.int64), low[write], high[write]]))
     first = np.searchsorted(bounds, low, side="right") - 1
     counts = np.searchsorted(bounds, high, side="left") - first
     again = np.repeat(np.arange(len(here)), counts)

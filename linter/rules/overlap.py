@@ -19,7 +19,7 @@ __all__ = ["RULES"]
 def _load_without_overlap(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     """One finding a line. A kernel without loads needs no machine."""
     graph = context.graph
-    if not (graph.nodes.op == OPERATIONS.code("load")).any():
+    if not OPERATIONS.loads[graph.nodes.op].any():
         return
     run = context.lazy_run
     if run.times is None:

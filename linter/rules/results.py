@@ -36,7 +36,7 @@ class _Unread:
 def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     graph = context.graph
     storages, accesses = graph.storages, graph.accesses
-    reading = np.flatnonzero((accesses.mode == Mode.READ) & (_ops(graph, accesses.node) != OPERATIONS.code("wait")))
+    reading = np.flatnonzero((accesses.mode == Mode.READ) & ~OPERATIONS.waits[_ops(graph, accesses.node)])
     last_read = np.full(len(storages), -1, dtype=np.int64)
     last_read[accesses.storage[reading]] = accesses.node[reading]  # rows are in program order: the last one stays
     freed = np.where(storages.freed >= 0, storages.freed, _NEVER).astype(np.int64)
@@ -52,7 +52,7 @@ def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
         received = accesses.mode == Mode.WRITE
-        received &= np.isin(_ops(graph, accesses.node), [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
+        received &= OPERATIONS.receives[_ops(graph, accesses.node)]
         unread[accesses.storage[received]] = False
     # A line whose result is read in some iteration, or on some rank, cannot be left out.
     line = line_numbers(graph)
@@ -81,7 +81,7 @@ def _destination(graph: Graph, nodes: IntArray) -> IntArray:
 
 def _dead_loads(graph: Graph, freed: IntArray, escaped: IntArray) -> IntArray:
     """Loads of which no element is read before their destination's scope exits."""
-    loads = np.flatnonzero(graph.nodes.op == OPERATIONS.code("load"))
+    loads = np.flatnonzero(OPERATIONS.loads[graph.nodes.op])
     target = _destination(graph, loads)
     loads = loads[(freed[target] < _NEVER) & (freed[target] > loads) & ~escaped[target]]
     return _without_reader(graph, loads, freed, Reason.DATA)
@@ -91,7 +91,7 @@ def _dead_copies(graph: Graph, last_read: IntArray, freed: IntArray, escaped: In
     """Copies made in the very scope that frees their destination, after which nothing reads it; of a line that once
     copies what is read later (in all iterations but the last, say) none."""
     nodes, storages = graph.nodes, graph.storages
-    every = np.flatnonzero(nodes.op == OPERATIONS.code("copy_to"))
+    every = np.flatnonzero(OPERATIONS.copies[nodes.op])
     every = every[nodes.command[every] == every]
     target = _destination(graph, every)
     own = (nodes.scope[every] == storages.scope[target]) & (freed[target] < _NEVER) & (freed[target] > every)
@@ -125,7 +125,7 @@ def _without_reader(graph: Graph, nodes: IntArray, freed: IntArray, reason: Reas
     has = np.zeros(len(graph.nodes), dtype=np.bool_)
     # A `wait` reads nothing itself.
     chosen = (edges.reason == reason) & (edges.target < until[edges.source])
-    chosen &= _ops(graph, edges.target) != OPERATIONS.code("wait")
+    chosen &= ~OPERATIONS.waits[_ops(graph, edges.target)]
     has[edges.source[chosen]] = True
     return nodes[~has[nodes]]
 
@@ -191,7 +191,7 @@ def _load_outlives_scope(context: LintContext, options: Mapping[str, Any]) -> It
 
 
 def _loads_at(graph: Graph, stack: int) -> int:
-    return int(np.count_nonzero((graph.nodes.stack == stack) & (graph.nodes.op == OPERATIONS.code("load"))))
+    return int(np.count_nonzero((graph.nodes.stack == stack) & OPERATIONS.loads[graph.nodes.op]))
 
 
 def _load_help(context: LintContext, stack: int, *, some: bool) -> str:

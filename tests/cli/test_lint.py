@@ -47,7 +47,7 @@ MODES = """
         while how == "swallow":
             try:
                 time.sleep(1)
-            except Exception:
+            except BaseException:
                 pass
         with tl.scratch_scope():
             t = tl.load(x[:, :])

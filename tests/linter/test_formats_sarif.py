@@ -145,6 +145,21 @@ def test_fingerprints_outlive_edits_elsewhere(lint: Lint) -> None:
     assert not set(renamed) & set(first)
 
 
+def test_githubs_own_fingerprint_outlives_edits_above(lint: Lint) -> None:
+    """It is that of the primary place's line; a place without a file has none."""
+    x: Any = ks.hbm((8,), "f32")
+
+    def of(text: str) -> list[str]:
+        run = sarif(lint(text, x, x, select=["KS201"]))
+        return [result["partialFingerprints"]["primaryLocationLineHash"] for result in run["results"]]
+
+    assert of(STALE) == of("# a line\n\n" + STALE.replace("\n    ", "\n")) and len(set(of(STALE))) == len(of(STALE)) > 0
+    assert set(of(STALE)) != set(of(STALE.replace("keep(o, a)", "keep(o, b)")))
+    nowhere = Diagnostic("KS001", "unused-suppression", "info", "m", (Place("here", Location("<stdin>", 3)),))
+    (result,) = sarif(LintReport("k", (nowhere,)))["results"]
+    assert list(result["partialFingerprints"]) == ["kernscope/v1"]
+
+
 def test_equal_lines_are_told_apart(lint: Lint) -> None:
     """By their order."""
     x: Any = ks.hbm((8,), "f32")
