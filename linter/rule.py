@@ -48,13 +48,15 @@ class Finding:
 @attrs.frozen(slots=False, eq=False)
 class LintContext:
     """What all rules look at: the graph, the machine to schedule it for (None: the one it was traced for); and analyses
-    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only.
+    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only;
+    ``again`` is what came of tracing the kernel a second time (None: it was not).
     """
 
     graph: Graph
     machine: Any = None
     unused_suppressions: tuple[Suppression, ...] = ()
     memory: int | None = None
+    again: Graph | Exception | None = None
 
     @cached_property
     def liveness(self) -> Liveness:
