@@ -15,6 +15,7 @@ from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
 from .lazy import LazyRun, run_lazy
+from .overwritten import OverwrittenLoad, find_overwritten_loads
 from .races import Race, find_races
 from .suppressions import Suppression
 
@@ -81,6 +82,11 @@ class LintContext:
     def lazy_run(self) -> LazyRun:
         """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
         return run_lazy(self.graph, self.machine)
+
+    @cached_property
+    def overwritten_loads(self) -> list[OverwrittenLoad]:
+        """Loads that are written over before anything reads them."""
+        return find_overwritten_loads(self.graph)
 
     @cached_property
     def races(self) -> list[Race]:
