@@ -428,6 +428,27 @@ def test_independent_slices_need_no_order() -> None:
         assert (rules(at_once) == set()) is legal and (rules(at_once) == {"memory"}) is not legal
 
 
+@pytest.mark.parametrize("gap", [True, False])
+def test_bytes_between_those_of_a_view_are_nobodys(gap: bool) -> None:
+    """A load into half of every row, still in flight at its scope's exit: what then takes the bytes in between may be
+    loaded at once, what takes a row's first half may not."""
+
+    @ks.kernel
+    def kernel(x: Any, *, pad: bool) -> None:
+        with tl.scratch_scope():
+            half = tl.empty((4, 8), tl.float32)
+            tl.load(x[0:4, 0:4], out=half[:, 0:4])
+        if pad:
+            tl.empty((4,), tl.float32)
+        tl.load(x[0, 0:4])
+
+    made = schedule(ks.trace(kernel, ks.hbm((8, 8), "f32"), pad=gap), TWO_DMA, "list", "fast")
+    first, second = nodes_of(made.graph, "load")
+    assert check(made) == []
+    at_once = changed(moved(made, second, -int(made.start_ps[second])), "lane", second, 1)
+    assert [v.nodes for v in check(at_once) if v.rule == "memory"] == ([] if gap else [(first, second)])
+
+
 def test_violations_come_in_one_order() -> None:
     """By rule, then by node; the same list each time, and every rule is a known one."""
     made = flash_schedule("lazy")
