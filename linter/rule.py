@@ -13,8 +13,10 @@ from ..ir.location import Location
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
+from .fixes.edits import Fix
 from .lazy import LazyRun, run_lazy
 from .messages import MessageFault, message_faults
+from .readers import Readers
 from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
@@ -41,6 +43,7 @@ class Finding:
     places: tuple[Place, ...] = ()
     nodes: tuple[int, ...] = ()
     help: str = ""
+    fixes: tuple[Fix, ...] = ()
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -57,6 +60,11 @@ class LintContext:
     def liveness(self) -> Liveness:
         """The graph's liveness."""
         return liveness(self.graph)
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Who reads which storage."""
+        return Readers(self.graph)
 
     @cached_property
     def message_faults(self) -> list[MessageFault]:
