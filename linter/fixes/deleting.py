@@ -3,56 +3,71 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.location import Location
 from ...ir.ops import OPERATIONS
-from ...ir.tables import Mode, Reason, StorageKind
+from ...ir.tables import IntArray, Mode, Reason, StorageKind
 from ..allocations import line_numbers
+from ..rule import LintContext
 from .edits import Fix
 from .rewriting import Rewriting
 from .sites import nodes_through
-from .syntax import Syntax, loaded_names, syntax_of
+from .syntax import Syntax, loaded_names, stored_names, syntax_of
 
-__all__ = ["delete_line"]
+__all__ = ["delete_lines"]
 
 _PLAIN_CALLS = ("slice", "range", "min", "max", "len", "int", "float", "abs", "round", "divmod")
 #: Whoever leaves these out changes what a kernel does.
 _EFFECTS = ("store", "send", "recv", "recv_async", "wait", "scope_enter", "scope_exit")
 
 
-def delete_line(graph: Graph, location: Location | None, title: str) -> Fix | None:
-    """The deletion of the statement that is, or assigns, the call at a place; None where the statement does more, or
+def delete_lines(context: LintContext, stacks: Sequence[int], title: str) -> Fix | None:
+    """The deletion of the statements that are, or assign, the calls of some stack rows; None where one does more, or
     where the kernel or another finding would notice."""
-    syntax = syntax_of(location.file) if location is not None else None
-    if location is None or syntax is None:
+    graph = context.graph
+    places = [context.location(stack) for stack in dict.fromkeys(stacks)]
+    syntax = syntax_of(places[0].file) if places[0] is not None else None
+    statements: list[ast.stmt] = []
+    for place in places:
+        if place is None or syntax is None or place.file != syntax.file:
+            return None
+        node, statement = syntax.node_at(place), syntax.statement(place)
+        if statement is None or not _does_only(statement, node) or not _has_plain_calls(syntax, statement):
+            return None
+        statements.append(statement)
+    if syntax is None or len(set(map(id, statements))) < len(statements):
         return None
-    node, statement = syntax.node_at(location), syntax.statement(location)
-    if statement is None or not _is_all_of(syntax, statement, node) or not _has_plain_calls(syntax, statement):
+    if any(_is_read(syntax, statements, name) for s in statements for name in stored_names(s)):
         return None
-    if not _leaves_no_trace(graph, location.file, statement):
+    blocks = [syntax.block(statement) for statement in statements]
+    if any(all(child in statements for child in block) and len(block) > 1 for block in blocks):
+        return None  # which of them stays as `pass`?
+    gone = np.logical_or.reduce([nodes_through(graph, syntax.file, statement) for statement in statements])
+    if not _leaves_no_trace(graph, gone, stacks):
         return None
     rewriting = Rewriting(syntax)
-    rewriting.delete(statement)
+    for statement in statements:
+        rewriting.delete(statement)
     return Fix(title, rewriting.edits())
 
 
-def _is_all_of(syntax: Syntax, statement: ast.stmt, node: ast.AST | None) -> bool:
-    if isinstance(statement, ast.Expr):
-        return statement.value is node or statement is node
+def _does_only(statement: ast.stmt, node: ast.AST | None) -> bool:
+    """Whether a statement is, or assigns to a name, what a node makes."""
     if isinstance(statement, ast.Assign):
-        name = statement.targets[0] if len(statement.targets) == 1 else None
-        return statement.value is node and isinstance(name, ast.Name) and not _is_read(syntax, statement, name.id)
-    return False
+        return statement.value is node and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
+    if isinstance(statement, ast.AugAssign):
+        return statement is node and isinstance(statement.target, ast.Name)
+    return isinstance(statement, ast.Expr) and statement.value is node
 
 
-def _is_read(syntax: Syntax, statement: ast.stmt, name: str) -> bool:
+def _is_read(syntax: Syntax, statements: Sequence[ast.stmt], name: str) -> bool:
     """Whether another statement of the function reads a name."""
-    function = syntax.function(statement)
+    function = syntax.function(statements[0])
     around: ast.AST = syntax.tree if function is None else function
-    own = set(ast.walk(statement))
+    own = {node for statement in statements for node in ast.walk(statement)}
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in own
         for n in ast.walk(around)
@@ -76,10 +91,9 @@ def _has_plain_calls(syntax: Syntax, statement: ast.stmt) -> bool:
     return True
 
 
-def _leaves_no_trace(graph: Graph, file: str, statement: ast.stmt) -> bool:
-    """Whether no other node reads what the statement's nodes make, and all that they read is still read by others."""
+def _leaves_no_trace(graph: Graph, gone: IntArray, stacks: Sequence[int]) -> bool:
+    """Whether no node that stays reads what those that go make, and all that these read is still read by others."""
     nodes, accesses, storages, edges = graph.nodes, graph.accesses, graph.storages, graph.edges
-    gone = nodes_through(graph, file, statement)
     if np.isin(nodes.op[gone], [OPERATIONS.code(name) for name in _EFFECTS]).any():
         return False
     data = edges.reason == Reason.DATA
@@ -88,7 +102,10 @@ def _leaves_no_trace(graph: Graph, file: str, statement: ast.stmt) -> bool:
     touched = np.unique(accesses.storage[gone[accesses.node]])
     scratch = touched[storages.kind[touched] == StorageKind.SCRATCH]
     made = storages.stack[scratch] >= 0
-    by_statement = np.isin(storages.stack[scratch], np.unique(nodes.stack[gone]))
+    mine = np.isin(storages.stack, stacks)
+    if np.any(mine[accesses.storage] & ~gone[accesses.node]):
+        return False
+    by_statement = np.isin(storages.stack[scratch], np.union1d(nodes.stack[gone], stacks))
     others = scratch[made & ~by_statement]
     still_read = np.unique(accesses.storage[~gone[accesses.node] & (accesses.mode == Mode.READ)])
     line = line_numbers(graph)

@@ -13,13 +13,15 @@ from itertools import pairwise
 import attrs
 import numpy as np
 
+from ...ir.tables import Mode, StorageKind
 from ...ir.text import quote
+from ..rule import LintContext
 from .edits import Fix
 from .rewriting import Rewriting, indentation
-from .sites import Body
+from .sites import Body, body_of
 from .syntax import Syntax, loaded_names, stored_names
 
-__all__ = ["Kept", "as_fix", "find_kept", "outer_handle"]
+__all__ = ["Kept", "as_fix", "find_kept", "outer_handle", "write_over"]
 
 Block = ast.With | ast.For | ast.While
 
@@ -352,3 +354,32 @@ def _free_name(syntax: Syntax, wanted: str) -> str:
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1
     return name
+
+
+def write_over(context: LintContext, rows: Sequence[int]) -> Fix | None:
+    """``acc += x`` in a helper, whose result nobody reads: the change of ``acc`` itself, which is read on."""
+    graph = context.graph
+    body = body_of(context, int(graph.storages.stack[rows[0]]))
+    statement = body.statement(int(graph.storages.stack[rows[0]])) if body is not None else None
+    if body is None or body.syntax.language is None or not isinstance(statement, ast.Assign | ast.AugAssign):
+        return None
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return None
+    name = targets[0].id
+    if isinstance(statement, ast.Assign) and name not in loaded_names(statement.value):
+        return None
+    accesses = graph.accesses
+    for row in rows:
+        made = int(graph.storages.born[row])
+        mine = range(int(graph.access_start[made]), int(graph.access_start[made + 1]) - 1)
+        read = {int(accesses.storage[i]) for i in mine if accesses.mode[i] == Mode.READ}
+        like = [s for s in read if graph.storages.layout[s] == graph.storages.layout[row]]
+        named = [
+            s
+            for s in like
+            if graph.storages.kind[s] == StorageKind.SCRATCH and graph.names[graph.storages.name[s]] == name
+        ]
+        if len(named) != 1 or not np.any(context.readers.of(named[0]) > made):
+            return None
+    return as_fix(Kept(body.syntax, statement, name))

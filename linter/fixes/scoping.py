@@ -111,64 +111,129 @@ def _in_body(body: Body, stack: int, loop: ast.For | ast.While) -> bool:
     return any(child in above for child in loop.body)
 
 
-def wrap_in_scope(growing: GrowingLoop, kept: IntArray) -> Fix | None:
-    """A scope around a loop's body, and for each allocation of ``kept`` the copy by which it outlives it; None where
-    one of those cannot be kept so."""
-    if isinstance(growing.node, ast.expr) or not growing.direct:
+def wrap_in_scope(context: LintContext, rows: IntArray, kept: IntArray) -> Fix | None:
+    """A scope around the body of each loop whose iterations make ``rows`` anew, and for each allocation of ``kept`` the
+    copy by which it outlives them; None where one of those cannot be kept so."""
+    found = _loops(context, rows)
+    if not found or len({growing.body.syntax.file for growing in found}) > 1:
         return None
-    body, loop = growing.body, growing.node
-    syntax = body.syntax
-    if syntax.language is None:
-        return None
-    copies = _copies(body, loop, kept)
-    if copies is None:
+    syntax = found[0].body.syntax
+    loops = sorted((loop for g in found if isinstance(loop := g.node, ast.For | ast.While)), key=lambda n: n.lineno)
+    copies = _copies(context, found, loops, rows, kept)
+    if copies is None or syntax.language is None:
         return None
     rewriting = Rewriting(syntax)
-    _indent(rewriting, loop.body, indentation(syntax, loop), f"with {syntax.language}.scratch_scope():")
+    header = f"with {syntax.language}.scratch_scope():"
+    deeper = {loop: [other for other in loops if other in syntax.above(loop)] for loop in loops}
+    for loop in loops:
+        _put_header(rewriting, loop, "".join(_unit(syntax, other) for other in deeper[loop]), header)
+    for loop in loops:
+        _indent(rewriting, loop)
     for copy in copies:
         copy.apply(rewriting)
-    lines = growing.loop
-    assert lines is not None
-    which = f"line {lines.first}" if lines.first == lines.last else f"lines {lines.first}-{lines.last}"
-    title = f"wrap {which}, the body of the loop at line {lines.line}, in `with {syntax.language}.scratch_scope():`"
+    title = f"wrap {', and '.join(_body_text(Loop.of(loop)) for loop in loops)}, in `{header}`"
     return Fix("; ".join([title, *(copy.title for copy in copies)]), rewriting.edits())
 
 
-def _copies(body: Body, loop: ast.For | ast.While, kept: IntArray) -> list[Kept] | None:
-    """How the allocations that a later iteration needs outlive a scope around a loop's body."""
-    stacks = body.graph.storages.stack
-    found: list[Kept] = []
-    for stack in dict.fromkeys(stacks[kept].tolist()):
-        copy = find_kept(body, loop, np.flatnonzero(stacks == stack).tolist())
+def _loops(context: LintContext, rows: IntArray) -> list[GrowingLoop]:
+    """The loops to wrap, each once; none where one cannot be wrapped."""
+    stacks = context.graph.storages.stack
+    found: dict[ast.AST, GrowingLoop] = {}
+    made: dict[ast.AST, list[int]] = {}
+    for stack in dict.fromkeys(stacks[rows].tolist()):
+        growing = growing_loop(context, rows[stacks[rows] == stack])
+        if growing is None or isinstance(growing.node, ast.expr) or not growing.direct:
+            return []
+        found.setdefault(growing.node, growing)
+        made.setdefault(growing.node, []).append(stack)
+    for node, growing in list(found.items()):
+        body = growing.body
+        for other in found:
+            crossing = [stack for stack in made[other] if body.lies_in(body.statement(stack), node)]
+            if not crossing or other not in body.syntax.above(node):
+                continue
+            # What this loop makes is read behind it: the outer one's scope has to do for both.
+            count = [int(np.count_nonzero(stacks[rows] == group[0])) for group in (made[node], made[other])]
+            if count[0] > 2 * count[1]:
+                return []
+            del found[node]
+            break
+    return list(found.values())
+
+
+def _body_text(loop: Loop) -> str:
+    lines = f"line {loop.first}" if loop.first == loop.last else f"lines {loop.first}-{loop.last}"
+    return f"{lines}, the body of the loop at line {loop.line}"
+
+
+def _copies(
+    context: LintContext,
+    found: Sequence[GrowingLoop],
+    loops: Sequence[ast.For | ast.While],
+    rows: IntArray,
+    kept: IntArray,
+) -> list[Kept] | None:
+    """How the allocations that a later iteration needs outlive the scopes, each the outermost loop's around it."""
+    stacks = context.graph.storages.stack
+    kept_stacks = list(dict.fromkeys(stacks[kept].tolist()))
+    copies: list[Kept] = []
+    for stack in kept_stacks:
+        around = [g for g in found if g.body.lies_in(g.body.statement(stack), g.node)]
+        if not around:
+            return None
+        outermost = min(around, key=lambda growing: growing.node.lineno)
+        assert isinstance(outermost.node, ast.For | ast.While)
+        copy = find_kept(outermost.body, outermost.node, np.flatnonzero(stacks == stack).tolist())
         if copy is None:
             return None
-        found.append(copy)
-    return found if len({copy.write.lineno for copy in found}) == len(found) else None
+        copies.append(copy)
+    if len({copy.write.lineno for copy in copies}) < len(copies):
+        return None
+    # What else an inner loop makes may be needed by its own next iteration.
+    told = {*stacks[rows].tolist(), *kept_stacks}
+    others = [stack for stack in np.unique(stacks[stacks >= 0]).tolist() if stack not in told]
+    inner = [g for g in found if any(loop in g.body.syntax.above(g.node) for loop in loops)]
+    if any(g.body.lies_in(g.body.statement(stack), g.node) for g in inner for stack in others):
+        return None
+    return copies
 
 
-def _indent(rewriting: Rewriting, statements: Sequence[ast.stmt], outer: str, header: str) -> None:
-    """Put statements one level deeper, below a header."""
+def _unit(syntax: Syntax, loop: ast.For | ast.While) -> str:
+    """By what a loop's body is indented."""
+    outer = indentation(syntax, loop)
+    if loop.body[0].lineno == loop.lineno:
+        return "\t" if outer.startswith("\t") else "    "
+    return indentation(syntax, loop.body[0]).removeprefix(outer) or "    "
+
+
+def _put_header(rewriting: Rewriting, loop: ast.For | ast.While, deeper: str, header: str) -> None:
+    """The line that opens the scope, above a loop's body, which may stand on the loop's own line."""
     syntax = rewriting.syntax
-    first, last = _first_line(statements[0]), statements[-1].end_lineno or statements[-1].lineno
-    start = rewriting.start(statements[0])
+    start = rewriting.start(loop.body[0])
     before = syntax.lines[start[0] - 1][: start[1]]
-    if before.strip():  # on the line of its loop
-        unit = "\t" if outer.startswith("\t") else "    "
-        head = len(before.rstrip())
-        rewriting.replace((start[0], head), start, f"\n{outer}{unit}{header}\n{outer}{unit}{unit}")
-        return
-    inner = indentation(syntax, statements[0])
-    unit = inner.removeprefix(outer) or "    "
-    rewriting.put_line(first, f"{inner}{header}")
-    frozen = _inside_strings(statements)
+    inner = f"{deeper}{indentation(syntax, loop)}{_unit(syntax, loop)}"
+    if before.strip():
+        body = f"{inner}{_unit(syntax, loop)}"
+        rewriting.replace((start[0], len(before.rstrip())), start, f"\n{inner}{header}\n{body}")
+    else:
+        rewriting.put_line(_first_line(loop.body[0]), f"{inner}{header}")
+
+
+def _indent(rewriting: Rewriting, loop: ast.For | ast.While) -> None:
+    """Put a loop's body one level deeper."""
+    syntax = rewriting.syntax
+    first, last = _first_line(loop.body[0]), Loop.of(loop).last
+    if syntax.lines[first - 1][: rewriting.start(loop.body[0])[1]].strip():
+        return  # on the line of its loop
+    frozen = _inside_strings(loop.body)
     for line in range(first, last + 1):
         if syntax.lines[line - 1].strip() and line not in frozen:
-            rewriting.put(line, 0, unit)
+            rewriting.put(line, 0, _unit(syntax, loop))
 
 
 def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    lines: list[int] = [decorator.lineno for decorator in getattr(statement, "decorator_list", [])]
+    return min([statement.lineno, *lines])
 
 
 def _inside_strings(statements: Iterable[ast.stmt]) -> set[int]:
@@ -211,10 +276,7 @@ def _child(syntax: Syntax, block: ast.With, statement: ast.stmt | None) -> int |
     if statement is None:
         return None
     above = [statement, *syntax.above(statement)]
-    for number, child in enumerate(block.body):
-        if child in above:
-            return number
-    return None
+    return next((n for n, child in enumerate(block.body) if child in above), None)
 
 
 def split_scope(context: LintContext, opened: int, last_use: int, peak: int) -> Fix | None:

@@ -42,9 +42,9 @@ class Syntax:
     parents: dict[ast.AST, ast.AST]
 
     def node_at(self, location: Location) -> ast.expr | ast.stmt | None:
-        """The expression or statement at exactly this place; of several the outermost."""
+        """The expression or statement at exactly this place; of a call that is a statement the call."""
         wanted = (location.line, location.column, location.end_line, location.end_column)
-        for node in reversed(self.enclosing(location)):
+        for node in self.enclosing(location):
             if isinstance(node, ast.expr | ast.stmt) and _position(node) == wanted:
                 return node
         return None

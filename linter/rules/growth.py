@@ -12,7 +12,7 @@ from ..fixes.edits import Fix
 from ..fixes.scoping import growing_loop, loop_around_both, split_scope, wrap_in_scope
 from ..fixes.syntax import Loop
 from ..rule import Finding, LintContext, Option, Rule
-from ..scopes import DeadAtPeak, UnscopedLoop, dead_at_peak, find_unscoped_loops, peak_with_scopes
+from ..scopes import DeadAtPeak, UnscopedLoop, dead_at_peak, find_unscoped_loops, peak_with_copies, peak_with_scopes
 from .scratch import growth_to_blame, lines_holding, loop_named, on_ranks, wrap_body
 
 __all__ = ["RULES"]
@@ -68,7 +68,10 @@ def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
     growing = growing_loop(context, given if len(given) else longest.rows)
     loop = loop_named(context, growing, int(longest.starts[0]))
     of = f"line {loop.line}" if loop is not None else context.line(int(storages.stack[longest.starts[0]]))
-    peak, scoped = live.peak_bytes_by_rank[fullest], peak_with_scopes(graph, live, mine, fullest)
+    kept = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(one.kept for one in loops)]))
+    fix = wrap_in_scope(context, np.setdiff1d(np.concatenate([one.rows for one in loops]), kept), kept)
+    peak = live.peak_bytes_by_rank[fullest]
+    scoped = (peak_with_scopes if fix is None else peak_with_copies)(graph, live, mine, fullest)
     message = (
         f"scratch grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} ({len(longest.starts):,} "
         "iterations), and all of it is dead before the next one"
@@ -81,8 +84,6 @@ def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
     stacks, first = np.unique(storages.stack[longest.rows], return_index=True)
     lines = lines_holding(context, given if len(given) else longest.rows)
     primary = int(stacks[np.argmin(first)])
-    kept = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(one.kept for one in loops)]))
-    fix = wrap_in_scope(growing, kept) if growing is not None else None
     places = [("allocates anew in every iteration", primary)]
     places += [(line.role, line.stack) for line in lines[:_LINES_SHOWN]]
     return Finding(

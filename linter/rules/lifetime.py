@@ -109,21 +109,25 @@ def _kept(context: LintContext, fault: Violation) -> Fix | None:
         late = graph.storages.stack[columns.allocation] == made
         for row, node in zip(columns.allocation[late].tolist(), columns.node[late].tolist(), strict=True):
             last[row] = max(node, last.get(row, -1))
-    opened = {_outermost_exited(graph, row, node) for row, node in last.items()}
-    body = body_of(context, min(opened)) if len(opened) == 1 else None
-    block = scope_statement(body, min(opened)) if body is not None else None
+    _, opened = min(_outermost_exited(graph, row, node) for row, node in last.items())
+    body = body_of(context, opened)
+    block = scope_statement(body, opened) if body is not None else None
     if body is None or block is None:
         return None
     kept = find_kept(body, block, np.flatnonzero(graph.storages.stack == made).tolist())
     return None if kept is None else as_fix(kept)
 
 
-def _outermost_exited(graph: Graph, row: int, node: int) -> int:
-    """The stack row that opened the outermost of an allocation's scopes that is closed when a node runs."""
+def _outermost_exited(graph: Graph, row: int, node: int) -> tuple[int, int]:
+    """The outermost of an allocation's scopes that is closed when a node runs: how deep it is, and the stack row that
+    opened it."""
     scope = int(graph.storages.scope[row])
     while (above := int(graph.scopes.parent[scope])) >= 0 and 0 <= graph.scopes.exit[above] < node:
         scope = above
-    return int(graph.scopes.stack[scope])
+    depth, above = 0, scope
+    while (above := int(graph.scopes.parent[above])) >= 0:
+        depth += 1
+    return depth, int(graph.scopes.stack[scope])
 
 
 def _inside(context: LintContext, fault: Violation) -> str:
@@ -148,8 +152,8 @@ def _keep_help(context: LintContext, fault: Violation, fix: Fix | None) -> str:
     made, opened = context.line(int(graph.storages.stack[fault.allocation])), context.line(_opening(context, fault))
     result = f"`{name}`" if name.isidentifier() else f"what {made} makes"
     return (
-        f"to keep {result}, make a handle above {opened}, `tl.empty({layout.shape}, {layout.dtype!r})`, `tl.copy_to` it "
-        f"there inside the scope, and use that handle after it; or {_inside(context, fault)}"
+        f"to keep {result}, make a handle above {opened}, `tl.empty({layout.shape}, {layout.dtype!r})`, "
+        f"`tl.copy_to` it there inside the scope, and use that handle after it; or {_inside(context, fault)}"
     )
 
 
@@ -186,7 +190,7 @@ def _read_before_write(context: LintContext, options: Mapping[str, Any]) -> Iter
         fix = None
         if fault.written_by is not None:
             places.append(("written only here, later", written))
-        if fault.written_by is None or written == context.stack_of(fault.node):
+        if fault.written_by is None or context.line(written) == context.line(context.stack_of(fault.node)):
             fix = zeros_for_empty(context.location(made))
         yield Finding(
             message=f"{name} is read by {_op(context, fault.node)} before all of it was written{times(len(nodes))}",
@@ -200,7 +204,7 @@ def _read_before_write(context: LintContext, options: Mapping[str, Any]) -> Iter
 def _unwritten_help(context: LintContext, fault: Violation, fix: Fix | None) -> str:
     graph = context.graph
     read, written = context.stack_of(fault.node), context.stack_of(fault.written_by)
-    if fault.written_by is not None and read != written:
+    if fault.written_by is not None and context.line(read) != context.line(written):
         # Zeros would hide that the wrong bytes are read: an order of lines, or a slot of a buffer.
         return (
             f"write these bytes before {context.line(read)} reads them: {context.line(written)} comes too late, or "

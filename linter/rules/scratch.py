@@ -14,7 +14,7 @@ from ..fixes.scoping import GrowingLoop, growing_loop, wrap_in_scope
 from ..fixes.syntax import Loop, enclosing_loop
 from ..fixes.tiles import fit_command
 from ..rule import Finding, LintContext, Option, Rule
-from ..scopes import UnscopedLoop, find_unscoped_loops, peak_with_scopes
+from ..scopes import UnscopedLoop, find_unscoped_loops, peak_with_copies
 
 __all__ = ["RULES", "Line", "growth_to_blame", "lines_holding", "loop_named", "on_ranks", "wrap_body"]
 
@@ -50,9 +50,8 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     growing = None if unscoped is None else growing_loop(context, np.setdiff1d(unscoped.rows, unscoped.kept))
     loop = loop_named(context, growing, growth.allocation) if growth is not None else None
     fix = None
-    if growing is not None and unscoped is not None:
-        fits = peak_with_scopes(graph, live, [unscoped], unscoped.rank) <= budget
-        fix = wrap_in_scope(growing, unscoped.kept) if fits else None
+    if unscoped is not None and peak_with_copies(graph, live, [unscoped], unscoped.rank) <= budget:
+        fix = wrap_in_scope(context, np.setdiff1d(unscoped.rows, unscoped.kept), unscoped.kept)
     lines = lines_holding(context, live.held_at_peak(fullest))
     hidden = lines[_LINES_SHOWN:]
     message = f"scratch overflow{on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
@@ -75,9 +74,12 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
 
 
 def _unscoped(context: LintContext, growth: Growth) -> UnscopedLoop | None:
-    """What a loop makes anew in each iteration and no later one needs, if that is all that the growth consists of."""
-    loops = find_unscoped_loops(context.graph, context.liveness, 2)
-    return next((loop for loop in loops if growth.allocation in loop.rows and growth.allocation not in loop.kept), None)
+    """The loop of a growth as one whose iterations make what no later one needs; None where all of it is needed."""
+    stacks = context.graph.storages.stack
+    for loop in find_unscoped_loops(context.graph, context.liveness, 2):
+        if loop.scope == growth.scope and stacks[growth.allocation] in stacks[np.union1d(loop.rows, loop.kept)]:
+            return loop
+    return None
 
 
 def loop_named(context: LintContext, growing: GrowingLoop | None, row: int) -> Loop | None:
@@ -121,7 +123,7 @@ def _overflow_help(
     advice = wrap_body(loop, context.line(int(context.graph.storages.stack[unscoped.starts[0]])))
     if len(unscoped.kept):
         advice += ", and `tl.copy_to` what the next iteration needs into handles made before the loop"
-    scoped = peak_with_scopes(context.graph, context.liveness, [unscoped], unscoped.rank)
+    scoped = peak_with_copies(context.graph, context.liveness, [unscoped], unscoped.rank)
     return advice if scoped <= budget else f"{advice}; that leaves {scoped:,} B, so {smaller}, too"
 
 
