@@ -11,7 +11,8 @@ import numpy as np
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
 from .frames import with_author_frames
-from .ir.errors import InputError, KernelRaisedError
+from .ir.columns import expect_graph
+from .ir.errors import InputError, KernelRaisedError, OptionError, shown
 from .ir.graph import Graph
 from .linter import LintReport, lint_graph
 from .scheduler.buffering import rebuffer
@@ -120,14 +121,14 @@ def schedule(
     engines (``PolicyError``).
 
     Raises ``DeadlockError`` where ranks wait for each other in a cycle, ``TargetMismatchError`` for a machine of
-    another target, ``PolicyError`` for unknown names.
+    another target, ``PolicyError`` for unknown names, ``ArgumentError`` for what is no graph.
     """
     return schedule_graph(graph, machine, policy, effort, SolverLimit(time_limit_s, seed))
 
 
 def compare(
     graph: Graph,
-    policies: Sequence[str] = POLICIES,
+    policies: Iterable[str] = POLICIES,
     machine: Any = None,
     effort: str = "normal",
     *,
@@ -139,6 +140,13 @@ def compare(
     ``optimal`` is among them on request only; ``time_limit_s`` and ``seed`` are its own, as in :func:`schedule`.
     """
     return compare_policies(graph, machine, policies, effort, SolverLimit(time_limit_s, seed))
+
+
+_LINT_ARGUMENTS = {
+    "select": 'pass several codes: ["KS201", "KS3"]',
+    "ignore": 'pass several codes: ["KS201", "KS3"]',
+    "options": 'pass values by rule: {"KS102": {"percent": 80}}',
+}
 
 
 def lint(
@@ -155,8 +163,16 @@ def lint(
     """Lint a graph, or a kernel or launch (traced with overflow and accesses out of bounds recorded).
 
     ``select`` and ``ignore`` take codes or their beginnings (``"KS201"``, ``"KS2"``); ``options`` are values by rule:
-    ``{"KS102": {"percent": 80}}``. Raises ``RuleError`` for an unknown rule, and what tracing raises.
+    ``{"KS102": {"percent": 80}}``. Raises ``RuleError`` for an unknown rule, ``OptionError`` for arguments of
+    another kind, and what tracing raises.
     """
+    for name, given, kind in (
+        ("select", select, Iterable),
+        ("ignore", ignore, Iterable),
+        ("options", options, Mapping),
+    ):
+        if given is not None and not isinstance(given, kind):
+            raise OptionError(f"{name}={shown(given)}", help=_LINT_ARGUMENTS[name])
     if isinstance(subject, Graph):
         graph, title = subject, subject.kernel
         described = load_machine(machine) if machine is not None else _preset_of(graph)
@@ -185,6 +201,9 @@ def run(
     for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, ``ExecutionError`` for a graph with
     recorded faults.
     """
+    expect_graph(graph, "run")
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise InputError(f"inputs={shown(inputs)}", help='pass arrays by tensor name: {"x": array}')
     return execute(graph, inputs, order, poison).outputs
 
 

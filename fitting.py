@@ -24,6 +24,7 @@ from .linter import RULES, lint_graph
 from .scheduler.liveness import Liveness, ViolationKind, liveness
 from .scheduler.machine import Machine, load_machine
 from .tracer.kernel import Kernel, Launch
+from .tracer.trace import check_ranks
 
 __all__ = ["GOALS", "MAX_VALUES", "Fit", "FitRow", "Verdict", "fit", "search_fit"]
 
@@ -77,9 +78,13 @@ def search_fit(
     progress: Callable[[int, int, str], None] = lambda done, total, last: None,
 ) -> Fit:
     """As :func:`fit`, for a launch and a machine; ``progress`` is called after each value."""
-    if goal not in GOALS:
-        raise OptionError(f"goal {goal!r}", help=did_you_mean(str(goal), GOALS, what="it can be"))
+    if not isinstance(goal, str) or goal not in GOALS:
+        raise OptionError(f"goal {shown(goal)}", help=did_you_mean(str(goal), GOALS, what="it can be"))
     known = launch.kernel.signature.parameters
+    if not isinstance(parameter, str):
+        raise ArgumentError(
+            f"parameter {shown(parameter)} is no name", help=f"pass one of {', '.join(map(repr, known))}"
+        )
     if parameter not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
         raise ArgumentError(
             f"kernel {launch.kernel.name} has no parameter {parameter!r}",
@@ -88,6 +93,7 @@ def search_fit(
     tried = _checked(values)
     # What is wrong whatever the value is no row of a table.
     launch.kernel.bind((), {**launch.arguments, parameter: tried[0]})
+    check_ranks(launch.ranks)
     machine.target.grid(launch.ranks)
     rows = []
     for number, value in enumerate(tried):
@@ -123,6 +129,8 @@ def _as_launch(kernel: Any, arguments: Mapping[str, Any]) -> Launch:
 def _checked(values: Iterable[Any]) -> list[int | float]:
     """The values as Python numbers, ascending, each once."""
     try:
+        if isinstance(values, str | bytes):  # whose elements are no numbers, or stand for letters
+            raise TypeError
         given = list(itertools.islice(values, MAX_VALUES + 1))
     except TypeError:
         raise ArgumentError(f"values {shown(values)} cannot be iterated", help="pass range(32, 1025, 32)") from None

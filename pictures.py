@@ -15,13 +15,13 @@ from . import api
 from .backends.drawing import Drawing, draw
 from .backends.execute import execute
 from .backends.execute_inputs import random_inputs
-from .backends.output import check_folder
 from .backends.report_data import NumbersRow, PolicyResult, ReportData
 from .backends.report_page import write_report
 from .backends.report_source import collect_sources
 from .backends.timeline import Timeline, timeline
 from .ir.errors import KernscopeError
 from .ir.graph import Graph
+from .ir.output import check_output
 from .linter import lint_graph
 from .scheduler.liveness import liveness
 from .scheduler.machine import Machine
@@ -51,7 +51,7 @@ def report(
     changed in makespan and peak and which lines are to blame. Returns what the page shows. Raises ``OutputError`` where
     it cannot be written.
     """
-    check_folder(path)
+    check_output(path)
     if isinstance(against, Graph):
         # A machine given fits the other graph only where their targets are the same.
         fits = machine if against.target == graph.target else None
@@ -104,8 +104,8 @@ def _numbers(
         return (), "not executed: a graph alone has no reference; give its launch", False
     if launch.reference is None:
         return (), f"not executed: launch {launch.name!r} has no reference function", False
-    ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
     try:
+        ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
         outputs = execute(graph, ready).outputs
     except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
         return (), f"not executed: {error.message}", False

@@ -252,7 +252,7 @@ def _box_attributes(folded: Folded, index: int, marks: _Marks) -> dict[str, str]
         *(["focus"] if focus else []),
     ]
     return {
-        "label": _label(_node_lines(folded, box)) if single else _label(_scope_lines(folded, box), "\\l"),
+        "label": _label(_node_lines(folded, index)) if single else _label(_scope_lines(folded, box), "\\l"),
         "fillcolor": colour.tint,
         "color": CRITICAL_COLOUR if bold else colour.solid,
         "fontcolor": "#15181c",
@@ -271,9 +271,13 @@ def node_lines(node: Node) -> list[str]:
     return [name, *shown, *([_short(place.short)] if place else [])]
 
 
-def _node_lines(folded: Folded, box: Box) -> list[str]:
-    """The same for a box, with how often its scope repeats it."""
+def _node_lines(folded: Folded, index: int) -> list[str]:
+    """The same for a box, with the tensor in memory that it loads, and how often its scope repeats it."""
+    box = folded.boxes[index]
     lines = node_lines(folded.graph[box.node])
+    loaded = folded.loads[index]
+    if loaded:
+        lines[0] += f" {_short(loaded)}"
     around = folded.frames[box.frame].scopes if box.frame >= 0 else 1
     if folded.grade is Grade.LINES and box.count > 1:
         lines[0] += f"  x {box.count:,}"
@@ -282,9 +286,11 @@ def _node_lines(folded: Folded, box: Box) -> list[str]:
     return lines
 
 
-def node_label(folded: Folded, box: Box) -> str:
+def node_label(folded: Folded, index: int) -> str:
     """A box in one line: its operation and what it writes, or how many nodes it stands for."""
-    return " ".join(_node_lines(folded, box)[:2]) if folded.grade.single else _scope_lines(folded, box)[0]
+    if folded.grade.single:
+        return " ".join(_node_lines(folded, index)[:2])
+    return _scope_lines(folded, folded.boxes[index])[0]
 
 
 def _scope_lines(folded: Folded, box: Box) -> list[str]:

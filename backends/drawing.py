@@ -12,15 +12,17 @@ import numpy as np
 
 from ..ir.errors import OptionError, TargetMismatchError, did_you_mean
 from ..ir.graph import Graph
+from ..ir.output import check_output, write_output
 from ..ir.tables import IntArray, Reason
 from ..scheduler.schedule import Schedule
 from .dot import caption, dot_text
 from .folding import FOLDED_LIMIT, READABLE_LIMIT, Folded, Grade, fold_to_fit
 from .folding import fold as fold_graph
 from .model_explorer import model_explorer_text
-from .output import check_folder, choose_format, write_output
+from .picture_format import choose_format
+from .picture_theme import themed_svg
 from .reduction import reduce_data_edges
-from .renderer import REMEDIES, Rendering, render
+from .renderer import NO_RENDERER, Rendering, find_renderers, render
 from .selection import Selection, select
 
 __all__ = ["BOX_LIMIT", "FOLDS", "FORMATS", "LAYOUT_LIMIT_S", "UNFOLDED_LIMIT", "Drawing", "draw"]
@@ -39,6 +41,10 @@ _JSON_LIMIT = 50_000
 _CROWD = 1.5
 #: Seconds a layout may take, all attempts together.
 LAYOUT_LIMIT_S = 20.0
+#: What to do where a renderer was found, and made no picture.
+_PICTURE_FAILED = (
+    "draw less (one rank, or the surroundings of one node), or have the DOT text laid out by a renderer of your own"
+)
 
 
 @attrs.frozen
@@ -113,7 +119,7 @@ def draw(
     """
     chosen = choose_format(path, format, FORMATS)
     if path is not None:
-        check_folder(path)
+        check_output(path)
     if schedule is not None and schedule.graph is not graph and schedule.graph != graph:
         raise TargetMismatchError(
             f"the schedule is of another graph ({schedule.graph!r}) than the one drawn ({graph!r})",
@@ -129,9 +135,10 @@ def draw(
     prepared, rendering, problems = _lay_out(folded, view, chosen)
     said, boxes = prepared.said, prepared.folded.box_of
     if rendering.data is not None:
-        written = write_output(path, rendering.data) if path is not None else None
-        return Drawing(prepared.text, chosen, rendering.data, rendering.renderer, written, said, tuple(problems), boxes)
-    problems.append(f"help: {REMEDIES}")
+        data = themed_svg(rendering.data) if chosen == "svg" else rendering.data
+        written = write_output(path, data) if path is not None else None
+        return Drawing(prepared.text, chosen, data, rendering.renderer, written, said, tuple(problems), boxes)
+    problems.append(f"help: {_PICTURE_FAILED if rendering.left else NO_RENDERER}")
     if path is None:
         return Drawing(prepared.text, chosen, None, "", None, said, tuple(problems), boxes)
     beside = Path(path).with_name(Path(path).name + ".dot")
@@ -219,13 +226,15 @@ def _lay_out(folded: Folded, view: _View, format: str) -> tuple[_Prepared, Rende
     that has fewer boxes is tried. Returns what was taken, the rendering and what to say."""
     end = time.monotonic() + LAYOUT_LIMIT_S
     coarser = list(Grade)[list(Grade).index(folded.grade) + 1 :]
+    renderers = find_renderers()
     problems: list[str] = []
     while True:
         prepared = view.prepare(folded)
         left = max(end - time.monotonic(), 0.1)
-        rendering = render(prepared.text, format, limit_s=left / 2 if coarser else left)
+        rendering = render(prepared.text, format, renderers, limit_s=left / 2 if coarser else left)
         problems += rendering.problems
-        if rendering.data is not None or not rendering.asked:
+        renderers = rendering.left
+        if rendering.data is not None or not rendering.left:
             return prepared, rendering, problems
         smaller = folded
         while coarser and len(smaller.boxes) >= len(folded.boxes):

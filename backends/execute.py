@@ -16,7 +16,7 @@ from ..ir.graph import Graph, Node
 from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray, StorageKind
 from .execute_inputs import ready_inputs
-from .execute_memory import Memory
+from .execute_memory import Memory, memory_limit
 from .execute_order import Order, execution_order
 from .execute_plan import Plans
 from .execute_track import OrderTracker, ProgramTracker, Tracker
@@ -55,16 +55,28 @@ def execute(
     exit in program order, else as soon as an allocation's last access has run.
 
     Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds, a message without
-    partner), ``InputError`` for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, and
-    ``DeadlockError`` where program order cannot go on.
+    partner), ``MemoryLimitError`` where the tensors do not fit into memory, ``InputError`` for missing or unfit inputs,
+    ``OrderError`` for an order that breaks an edge, and ``DeadlockError`` where program order cannot go on.
     """
     _refuse_bounds_faults(graph)
     _refuse_overflow(graph)
     sender_of = _pair_messages(graph)
     ids = execution_order(graph, order)
+    with memory_limit(graph):
+        return _execute(graph, inputs, ids, sender_of, poison=poison, tracked=poison and isinstance(order, str))
+
+
+def _execute(
+    graph: Graph,
+    inputs: Mapping[str, Array] | None,
+    ids: IntArray,
+    sender_of: Mapping[int, int],
+    *,
+    poison: bool,
+    tracked: bool,
+) -> Execution:
     memory = Memory(graph, ready_inputs(graph, inputs, ids))
     plans = Plans(graph)
-    tracked = poison and isinstance(order, str)
     tracker = Tracker() if not poison else (ProgramTracker if tracked else OrderTracker)(graph, plans, memory)
     with np.errstate(all="ignore"):
         _run(ids, plans, memory, tracker, sender_of)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.errors import DeadlockError, InputError, did_you_mean
+from ..ir.errors import DeadlockError, InputError, did_you_mean, shown
 from ..ir.graph import Graph, Node
 from ..ir.tables import IntArray, Mode, StorageKind
+from .execute_memory import memory_limit
 from .execute_order import program_order
 from .execute_views import Array, View
 
@@ -104,7 +105,17 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
 
     Floats are standard normal, rounded to the tensor's dtype; integers lie in [-8, 8), unsigned ones in [0, 8); bools
     are fair coins. A tensor's numbers depend on the seed and on its place among the kernel's tensors only.
+
+    Raises ``InputError`` for a seed that is no natural number, ``MemoryLimitError`` where the tensors do not fit into
+    this machine's memory.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"the seed is {shown(seed)}", help="a seed is an integer, 0 or above")
+    with memory_limit(graph):
+        return _random_inputs(graph, seed)
+
+
+def _random_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     try:
         order = program_order(graph)
     except DeadlockError:

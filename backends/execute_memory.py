@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ..ir.errors import MemoryLimitError
 from ..ir.graph import Graph
 from ..ir.tables import IntArray, Mode, StorageKind
 from .execute_views import Array, View
 
-__all__ = ["Memory"]
+__all__ = ["Memory", "memory_limit"]
 
 
 class Memory:
@@ -46,3 +49,34 @@ class Memory:
             for name, row in graph.tensors.items()
             if row in written
         }
+
+
+@contextlib.contextmanager
+def memory_limit(graph: Graph) -> Iterator[None]:
+    """Raise ``MemoryLimitError`` where the HBM tensors alone take more than this machine's physical memory (the system
+    may grant it all the same, and end the process when the bytes are touched), or where memory ends inside."""
+    sizes = graph.storages.nbytes[list(graph.tensors.values())].tolist()
+    needed, present = sum(sizes), _physical_bytes()
+    if present is not None and needed > present:
+        raise _memory_error(graph, sizes, f"this machine has {present:,} B of memory")
+    try:
+        yield
+    except MemoryError as error:
+        raise _memory_error(graph, sizes, "memory ended while they were made or computed") from error
+
+
+def _memory_error(graph: Graph, sizes: list[int], why: str) -> MemoryLimitError:
+    largest = max(zip(sizes, graph.tensors, strict=True), default=(0, "none"))
+    return MemoryLimitError(
+        f"the HBM tensors of {graph.kernel} take {sum(sizes):,} B (the largest, {largest[1]!r}, {largest[0]:,} B), and "
+        + why,
+        help="execute a smaller launch; tracing, linting and scheduling need no tensor's memory",
+    )
+
+
+def _physical_bytes() -> int | None:
+    """None where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -19,13 +19,14 @@ only some nodes are kept (:mod:`kernscope.backends.selection`), of those.
 from __future__ import annotations
 
 import enum
+from functools import cached_property
 
 import attrs
 import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Family
-from ..ir.tables import IntArray, Reason
+from ..ir.tables import IntArray, Mode, Reason, StorageKind
 from .repeats import Alike, find_alike
 
 __all__ = [
@@ -104,7 +105,7 @@ class FoldedEdges:
         return len(self.source)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Folded:
     """A graph folded to a grade. ``box_of`` is the index of each node's box, shape ``(n,)``, -1 for scope markers and
     for nodes that are not kept; ``frames`` stand in order, a parent before its children; ``kept`` is how many nodes
@@ -118,6 +119,22 @@ class Folded:
     box_of: IntArray
     kept: int
     markers: int
+
+    @cached_property
+    def loads(self) -> tuple[str, ...]:
+        """By box the tensor in memory that its nodes read; empty where they read none, or several."""
+        graph, accesses = self.graph, self.graph.accesses
+        read = (graph.storages.kind[accesses.storage] == StorageKind.HBM) & (accesses.mode == Mode.READ)
+        box = self.box_of[np.repeat(np.arange(len(graph)), np.diff(graph.access_start))[read]]
+        name = graph.storages.name[accesses.storage[read]][box >= 0]
+        box = box[box >= 0]
+        lowest = np.full(len(self.boxes), len(graph.names), dtype=np.int64)
+        highest = np.full(len(self.boxes), -1, dtype=np.int64)
+        np.minimum.at(lowest, box, name)
+        np.maximum.at(highest, box, name)
+        return tuple(
+            graph.names[low] if low == high else "" for low, high in zip(lowest.tolist(), highest.tolist(), strict=True)
+        )
 
 
 def fold_to_fit(

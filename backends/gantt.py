@@ -16,12 +16,14 @@ import attrs
 from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
+from ..ir.output import check_output, write_output
+from ..ir.tables import StorageKind
 from ..ir.text import format_node, quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .gantt_slices import Slices, merge_below, schedule_name, slices_of
-from .output import check_folder, choose_format, write_output
 from .palette import ENGINE_COLOURS, engine_kind
+from .picture_format import choose_format
 from .time_axis import exact_time, ticks
 
 __all__ = ["GANTT_CSS", "MERGE_ABOVE", "Gantt", "draw_gantt", "gantt_svg"]
@@ -40,6 +42,7 @@ _OUTLINED = 6.0  # narrower slices would vanish behind an outline: the critical 
 
 #: The chart's colours, light and dark; everything is below ``.gantt``, so that a page may hold several.
 GANTT_CSS = """
+.gantt { max-width: 100%; height: auto; }
 .gantt { background: #ffffff; font: 11px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 .gantt text { fill: #3a4048; }
 .gantt .head { font-size: 13px; font-weight: 600; fill: #15181c; }
@@ -99,7 +102,7 @@ def draw_gantt(schedules: Schedule | Sequence[Schedule], path: str | os.PathLike
     """
     choose_format(path, None, ("svg",))
     if path is not None:
-        check_folder(path)
+        check_output(path)
     several = [schedules] if isinstance(schedules, Schedule) else list(schedules)
     if not several:
         raise OptionError("no schedule to draw", help="pass the result of ks.schedule, or several of them")
@@ -215,6 +218,17 @@ def _title(schedule: Schedule, named: bool) -> str:
     return f"{what}{schedule.policy}: {format_ps(makespan)}{ratio}; critical chain outlined, where narrow underlined"
 
 
+def _name(graph: Graph, node: int, operation: str, room: float) -> str:
+    """What is written on a slice: ``load k`` if there is room for so many characters, else the tensor in memory that
+    is moved, else the operation; nothing where none of them fits."""
+    storages = graph.accesses.storage[graph.access_start[node] : graph.access_start[node + 1]]
+    tensor = next(
+        (graph.names[graph.storages.name[s]] for s in storages if graph.storages.kind[s] == StorageKind.HBM), ""
+    )
+    wanted = [f"{operation} {quote(tensor)}", quote(tensor)] if tensor else []
+    return next((words for words in [*wanted, operation] if len(words) <= room), "")
+
+
 def _slices(schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], float], scale: float) -> Iterator[str]:
     graph = schedule.graph
     tell = _teller(graph, detailed=len(slices) <= DETAILS_BELOW)
@@ -244,8 +258,9 @@ def _slices(schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], floa
         if critical and not outlined:
             under = f'y="{y + _LANE - 3.5:.1f}" width="{max(width, 0.4):.3f}" height="3"'
             shape += f'<rect class="strip" x="{x:.3f}" {under}/>'
-        name = names[codes[node]]
-        if not merged and width > len(name) * _CHARACTER + 4:
+        room = (width - 5) / _CHARACTER
+        name = "" if merged or room < 1 else _name(graph, node, names[codes[node]], room)
+        if name:
             shape += f'<text class="name {kind}" x="{x + 4:.2f}" y="{y + 12.5:.1f}">{escape(name)}</text>'
         if critical:
             late.append(shape)

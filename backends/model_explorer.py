@@ -45,7 +45,7 @@ def model_explorer_document(folded: Folded) -> dict[str, Any]:
     nodes = [
         {
             "id": str(index),
-            "label": node_label(folded, box),
+            "label": node_label(folded, index),
             "namespace": spaces[box.frame] if box.frame >= 0 else "",
             "attrs": _pairs(_attributes(folded, box)),
             "incomingEdges": incoming[index],

@@ -29,7 +29,7 @@ class EngineColour:
 
 ENGINE_COLOURS: dict[str, EngineColour] = {
     Engine.DMA_READ.value: EngineColour("#56b4e9", "#06141d", "#dff1fc", "#143546"),
-    Engine.DMA_WRITE.value: EngineColour("#0072b2", "#ffffff", "#d3e6f3", "#0b2c42"),
+    Engine.DMA_WRITE.value: EngineColour("#0072b2", "#ffffff", "#b4d5ec", "#0a4068"),
     Engine.GEMM.value: EngineColour("#d55e00", "#000000", "#fbe3d1", "#4a2608"),
     Engine.MATH.value: EngineColour("#009e73", "#000000", "#d5f0e7", "#0c382c"),
     Engine.LINK.value: EngineColour("#cc79a7", "#000000", "#f6e4ee", "#43263a"),

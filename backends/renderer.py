@@ -13,16 +13,22 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
-__all__ = ["REMEDIES", "Renderer", "Rendering", "find_renderers", "render"]
+__all__ = ["NO_RENDERER", "Renderer", "Rendering", "find_renderers", "render"]
 
 #: What to do where no renderer is found.
-REMEDIES = "install Graphviz, so that dot is on PATH, or `pip install 'kernscope[draw]'`, which brings a renderer along"
+NO_RENDERER = (
+    "install Graphviz, so that dot is on PATH, or `pip install 'kernscope[draw]'`, which brings a renderer along"
+)
 
 _PURE = "graphviz-pure"
+#: A renderer that cannot lay out this within the limit is not slow: it hangs.
+_SMALLEST = "digraph { a }"
+_PROBE_S = 2.0
 
 
 @attrs.frozen
@@ -37,12 +43,12 @@ class Renderer:
 @attrs.frozen
 class Rendering:
     """What came of a layout: the picture's bytes (None: there is none), by which renderer, what went wrong on the way
-    (a sentence each), and whether any renderer was ``asked``: there, and able to make the format."""
+    (a sentence each), and the renderers ``left``: those given that make the format and do not hang."""
 
     data: bytes | None
     renderer: str
     problems: tuple[str, ...]
-    asked: bool = True
+    left: tuple[Renderer, ...]
 
 
 def find_renderers() -> tuple[Renderer, ...]:
@@ -68,27 +74,43 @@ def _find_pure() -> str | None:
     return shutil.which(_PURE)
 
 
-def render(dot: str, format: str, *, limit_s: float) -> Rendering:
+def render(dot: str, format: str, renderers: Sequence[Renderer], *, limit_s: float) -> Rendering:
     """Lay DOT text out as ``"svg"``, ``"png"`` or ``"pdf"`` by the first renderer that can, within ``limit_s`` seconds
-    for each that is asked. A renderer that fails is named in ``problems``; one that meets the limit is not followed by
-    another, which would not be faster."""
+    for each that is asked. A renderer that fails is named in ``problems`` and followed by the next; so is one that
+    hangs. One that meets the limit and works is not: the picture is too large, and another would not be faster."""
     problems: list[str] = []
-    asked = False
-    for renderer in find_renderers():
+    left = [renderer for renderer in renderers if format in renderer.formats]
+    for renderer in renderers:
         if format not in renderer.formats:
             problems.append(f"{renderer.name} makes no .{format}")
             continue
-        asked = True
         try:
-            return Rendering(_run(renderer, dot, format, limit_s), renderer.name, tuple(problems))
+            data = _run(renderer, dot, format, limit_s)
+            return Rendering(data, renderer.name, tuple(problems), tuple(left))
         except subprocess.TimeoutExpired:
             problems.append(f"{renderer.name} was stopped after {limit_s:.2g} s")
-            break
+            if not _hangs(renderer, format, min(limit_s, _PROBE_S)):
+                break
+            problems[-1] += f"; it hangs ({renderer.program} cannot lay out a single box)"
+            left.remove(renderer)
         except _RenderError as problem:
             problems.append(f"{renderer.name} failed: {problem}")
+        except OSError as problem:  # no room for the files that go to and fro
+            problems.append(f"{renderer.name} failed: {problem.strerror or problem}")
     if not problems:
         problems.append("no renderer was found: neither dot on PATH nor graphviz-pure")
-    return Rendering(None, "", tuple(problems), asked)
+    return Rendering(None, "", tuple(problems), tuple(left))
+
+
+def _hangs(renderer: Renderer, format: str, probe_s: float) -> bool:
+    """Whether a renderer that met its limit cannot even draw one box."""
+    try:
+        _run(renderer, _SMALLEST, format, probe_s)
+    except subprocess.TimeoutExpired:
+        return True
+    except (_RenderError, OSError):
+        return False
+    return False
 
 
 class _RenderError(Exception):

@@ -13,7 +13,7 @@ from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .palette import ENGINE_COLOURS, engine_kind
 
-__all__ = ["cause_style", "chain_bar", "scratch_chart", "short_size", "size_text"]
+__all__ = ["cause_style", "chain_bar", "chain_times", "scratch_chart", "short_size", "size_text"]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1180.0, 250.0, 84.0, 12.0, 18.0, 34.0
 _COLUMNS = 900
@@ -109,6 +109,13 @@ def cause_style(cause: str) -> tuple[str, str]:
         return "", named[cause]
     engine, _, what = cause.rpartition(" ")
     return ("latency" if what == "latency" else ""), ENGINE_COLOURS[engine_kind(engine)].solid
+
+
+def chain_times(schedule: Schedule) -> tuple[IntArray, IntArray]:
+    """The call stacks of the critical chain's parts, and their picoseconds."""
+    parts = [part for part in schedule.critical_chain().parts if part.node is not None]
+    nodes = np.array([part.node for part in parts], dtype=np.int64)
+    return schedule.graph.nodes.stack[nodes], np.array([part.duration_ps for part in parts], dtype=np.int64)
 
 
 def chain_bar(schedule: Schedule, causes: Mapping[str, int], longest_ps: int, bound_ps: int) -> str:

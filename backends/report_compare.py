@@ -18,6 +18,7 @@ from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .report_data import ReportData
 from .report_markup import shown, table
+from .report_paths import PagePaths
 
 __all__ = ["Blame", "blame_makespan", "blame_peak", "compared_schedules", "comparison", "comparison_lines"]
 
@@ -120,7 +121,7 @@ def _blamed(blames: Iterable[Blame], say: Callable[[int], str]) -> Iterator[str]
 # --- the section ------------------------------------------------------------------------------------------------------
 
 
-def comparison(data: ReportData, against: ReportData) -> str:
+def comparison(data: ReportData, against: ReportData, paths: PagePaths) -> str:
     """The section as HTML: both sides in numbers, then the lines to blame for the makespan and for the peak."""
     parts = [f"<p>Against <b>{shown(against.title)}</b> on <code>{shown(against.machine)}</code>.</p>"]
     parts.append(table(["", "before", "after", "change"], _sides(data, against), numbers=3))
@@ -132,7 +133,7 @@ def comparison(data: ReportData, against: ReportData) -> str:
         parts.append(_blame_table(blame_makespan(before, after), _time))
     parts.append("<h3>Peak by line that holds it</h3>")
     parts.append(_blame_table(blame_peak(against, data), _bytes))
-    parts.append(_findings(data, against))
+    parts.append(_findings(data, against, paths))
     return "".join(parts)
 
 
@@ -186,14 +187,14 @@ def _blame_row(blame: Blame, say: Callable[[int], str]) -> list[str]:
     return [place, text, *_change(blame.before, blame.after, say)]
 
 
-def _findings(data: ReportData, against: ReportData) -> str:
+def _findings(data: ReportData, against: ReportData, paths: PagePaths) -> str:
     old = {(d.code, d.message) for d in against.lint}
     new = {(d.code, d.message) for d in data.lint}
     came, went = sorted(new - old), sorted(old - new)
     if not came and not went:
         return ""
-    items = [f"<li><b>new:</b> {shown(code)} {shown(message)}</li>" for code, message in came]
-    items += [f"<li><b>gone:</b> {shown(code)} {shown(message)}</li>" for code, message in went]
+    items = [f"<li><b>new:</b> {shown(code)} {shown(paths.in_text(message))}</li>" for code, message in came]
+    items += [f"<li><b>gone:</b> {shown(code)} {shown(paths.in_text(message))}</li>" for code, message in went]
     return f"<h3>Findings</h3><ul>{''.join(items)}</ul>"
 
 

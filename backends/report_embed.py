@@ -14,6 +14,7 @@ from ..ir.text import quote
 from ..scheduler.constraints import ArcKind
 from ..scheduler.schedule import Schedule
 from .palette import ENGINE_COLOURS, engine_kind
+from .report_charts import cause_style, chain_times
 from .report_columns import pack
 from .report_data import ReportData
 from .report_source import LineTable
@@ -53,6 +54,7 @@ def embedded_text(data: ReportData, box_of: IntArray | None, lines: LineTable) -
         "ranks": graph.ranks,
         "budget": graph.target.scratch_bytes,
         "operations": list(OPERATIONS.names),
+        "work_kinds": [op.work_kind.value for op in OPERATIONS.values()],
         "marker": [OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")],
         "causes": _CAUSES,
         "reasons": [reason.label for reason in Reason],
@@ -68,7 +70,10 @@ def embedded_text(data: ReportData, box_of: IntArray | None, lines: LineTable) -
         "boxes": None if box_of is None else pack(box_of, delta=True),
         "findings": [pack(np.array(d.nodes, dtype=np.int64), delta=True) for d in data.lint],
         "peaks": _peaks(data),
-        "schedules": [_schedule(schedule) for schedule in embedded_schedules(data)],
+        "schedules": [
+            {**_schedule(schedule), "causes": _chain_causes(schedule), "costs": _line_costs(schedule, lines)}
+            for schedule in embedded_schedules(data)
+        ],
     }
     text = json.dumps(document, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -88,6 +93,9 @@ def _nodes(data: ReportData) -> dict[str, Any]:
         "stack": pack(nodes.stack, delta=True),
         "cursor": pack(data.liveness.cursor, delta=True),
         "live": pack(data.liveness.live_bytes, delta=True),
+        "work0": pack(nodes.work0),
+        "work1": pack(nodes.work1),
+        "work2": pack(nodes.work2),
     }
 
 
@@ -154,6 +162,22 @@ def _scopes(graph: Graph) -> dict[str, Any]:
     }
 
 
+def _chain_causes(schedule: Schedule) -> list[list[Any]]:
+    """What the critical chain is made of: cause, picoseconds, class and colour, the most first."""
+    return [[quote(cause), ps, *cause_style(cause)] for cause, ps in schedule.critical_chain().by_cause().items()]
+
+
+def _line_costs(schedule: Schedule, lines: LineTable) -> dict[str, Any]:
+    """By line what it keeps engines busy for, and its part of the critical chain, in picoseconds."""
+    if not len(lines):
+        return {"busy": [], "chain": []}
+    stack = schedule.graph.nodes.stack
+    return {
+        "busy": lines.sums(stack, schedule.end_ps - schedule.start_ps),
+        "chain": lines.sums(*chain_times(schedule)),
+    }
+
+
 def _peaks(data: ReportData) -> list[dict[str, Any]]:
     """By rank the peak's bytes, its node and who holds it."""
     live = data.liveness
@@ -187,6 +211,7 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
         "gap": pack(start - before),
         "duration": pack(end - start),
         "cause": pack(schedule.cause.astype(np.int64)),
+        "slack": pack(schedule.slack_ps),
         "behind": pack(np.where(behind >= 0, np.arange(len(schedule)) - behind, 0)),
         "chain": pack(np.array(schedule.critical_chain().nodes, dtype=np.int64), delta=True),
     }

@@ -11,14 +11,17 @@ import os
 import string
 from pathlib import Path
 
+from ..ir.output import check_output, write_output
 from .drawing import draw
-from .output import check_folder, write_output
 from .report_data import ReportData
 from .report_embed import embedded_text
 from .report_markup import shown
+from .report_panes import panes
+from .report_paths import PagePaths
 from .report_picture import PICTURE_CSS
-from .report_sections import sections, tiles
+from .report_sections import details
 from .report_source import LineTable
+from .report_strip import size_line, strip
 
 __all__ = ["ReportData", "report_html", "write_report"]
 
@@ -33,26 +36,45 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
     style = (_HERE / "report.css").read_text(encoding="utf-8")
     drawing = draw(data.graph, schedule=data.best)
     lines = LineTable(data.graph, data.sources)
-    parts = sections(data, drawing, lines)
+    paths = _paths(data)
+    source, tracks = panes(data, lines, paths)
+    parts = details(data, drawing, paths)
     script = _script()
-    ranks = f", {data.graph.ranks} ranks" if data.graph.ranks > 1 else ""
+    # What is shown first: what is wrong, else what changed, else the graph.
+    opened = "findings" if data.lint.counts["error"] else "against" if data.against is not None else "graph"
+    current = ' aria-current="true"'
+    empty = "" if len(data.lint) else " empty"  # one word in the strip says so
     text = template.substitute(
         title=shown(data.title),
-        subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>{ranks}",
+        subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>",
+        size=size_line(data),
         generator=shown(f"kernscope {data.version}".strip()),
-        style="\n".join([style, PICTURE_CSS]),
+        style="\n".join([PICTURE_CSS, style]),
         script=script,
         script_hash=_hash(script),
         data=embedded_text(data, drawing.box_of if drawing.data is not None else None, lines),
-        links="\n".join(f'<li><a href="#{anchor}">{heading}</a></li>' for anchor, heading, _ in parts),
-        tiles=tiles(data),
-        sections="\n".join(
-            f'<section id="{anchor}" aria-labelledby="{anchor}-title"><h2 id="{anchor}-title">{heading}</h2>\n'
-            f"{content}\n</section>"
+        links="\n".join(
+            f'<li><a href="#{anchor}" data-tab="{anchor}"{current if anchor == opened else ""}>{heading}</a></li>'
+            for anchor, heading, _ in parts
+            if anchor != "findings" or len(data.lint)
+        ),
+        strip=strip(data),
+        source=source,
+        tracks=tracks,
+        details="\n".join(
+            f'<section class="detail{empty if anchor == "findings" else ""}" id="{anchor}" '
+            f'aria-labelledby="{anchor}-title"><h2 id="{anchor}-title">{heading}</h2>\n{content}\n</section>'
             for anchor, heading, content in parts
         ),
     )
     return text, drawing.notes
+
+
+def _paths(data: ReportData) -> PagePaths:
+    """The names of all files that the page can speak of."""
+    graphs = [data.graph, *([data.against.graph] if data.against is not None else [])]
+    frames = (graph.names[file] for graph in graphs for file in dict.fromkeys(graph.frames.file.tolist()))
+    return PagePaths.of([*(text.file for text in data.sources), *frames])
 
 
 def _script() -> str:
@@ -70,7 +92,7 @@ def _hash(script: str) -> str:
 def write_report(path: str | os.PathLike[str], data: ReportData) -> tuple[str, ...]:
     """Write the page; a sentence for each thing that could not be done comes back. Raises ``OutputError`` where the
     file cannot be written."""
-    check_folder(path)
+    check_output(path)
     text, notes = report_html(data)
     write_output(path, text.encode("utf-8", errors="replace"))
     return notes

@@ -5,47 +5,45 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from .dot import CRITICAL_COLOUR, EDGE_STYLES, RECYCLED_COLOUR
+from ..ir.tables import Reason
+from .dot import EDGE_STYLES, RECYCLED_COLOUR
 from .palette import ENGINE_COLOURS
+from .picture_theme import RECYCLED_DARK, dark_rules
 
 __all__ = ["PICTURE_CSS", "inline_svg"]
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _BOX = re.compile(r"n\d+")
+_EDGE = re.compile(r"n(\d+)(?::\w+)*->n(\d+)(?::\w+)*")
 _LINK_TITLE = "{http://www.w3.org/1999/xlink}title"
 #: What a drawing consists of; nothing else is taken over into a page.
 _ELEMENTS = {_SVG + name for name in ("svg", "g", "title", "polygon", "path", "text", "ellipse", "polyline")}
 
 
-def _picture_css() -> str:
-    """A drawing has its colours as attributes; on a dark page they are replaced by their dark counterparts."""
-    shapes = [
-        *((colour.tint, colour.shade) for colour in ENGINE_COLOURS.values()),
-        *((style.colour, style.dark) for style in EDGE_STYLES.values()),
-        ("#15181c", "#f2f4f7"),
-        ("#3a4048", "#c3c9d2"),
-        ("#f7f8fa", "#191d22"),
-        ("#c3c8d0", "#3a4048"),
-        ("#9aa1ac", "#5b6470"),
-        (CRITICAL_COLOUR, "#ffffff"),
-        (RECYCLED_COLOUR, "#e0a030"),
-    ]
-    pairs = dict.fromkeys(shapes)
-    rules = [
-        f'  .drawing [{what}="{light}"] {{ {what}: {dark}; }}' for light, dark in pairs for what in ("fill", "stroke")
-    ]
-    return "\n".join(
-        [
-            ".drawing .graph > polygon { fill: none; }",
-            ".drawing text:not([fill]) { fill: var(--text); }",
-            "@media screen and (prefers-color-scheme: dark) {",
-            *rules,
-            "}",
-        ]
-    )
+def _plain_rules(*, dark: bool) -> str:
+    """How boxes and edges look that are not critical. The drawing has the bold lines of one schedule written into it;
+    the page marks those of the schedule shown."""
+    engines = {f"engine-{name.replace('_', '-')}": (colour.solid, 1.1) for name, colour in ENGINE_COLOURS.items()}
+    reasons = {
+        f"reason-{reason.label}": (style.dark if dark else style.colour, 0.7 if reason >= Reason.WAR else 1.0)
+        for reason, style in EDGE_STYLES.items()
+    }
+    recycled = {"recycled": (RECYCLED_DARK if dark else RECYCLED_COLOUR, 0.7)}
+    rules = []
+    for kind, (colour, width) in {**engines, **reasons, **recycled}.items():
+        plain = f".drawing .{kind}:not(.critical)"
+        rules.append(f"{plain} :is(path, polygon) {{ stroke: {colour}; stroke-width: {width}; }}")
+        if kind not in engines:
+            rules.append(f'{plain} polygon:not([fill="none"]) {{ fill: {colour}; }}')
+    return "\n".join(rules)
 
 
-PICTURE_CSS = _picture_css()
+PICTURE_CSS = f""".drawing text:not([fill]) {{ fill: var(--text); }}
+{_plain_rules(dark=False)}
+@media screen and (prefers-color-scheme: dark) {{
+{dark_rules(".drawing ", ground="none")}
+{_plain_rules(dark=True)}
+}}"""
 
 
 def inline_svg(data: bytes, label: str) -> str:
@@ -87,6 +85,9 @@ def _as_box(root: ElementTree.Element, copy: ElementTree.Element) -> ElementTree
         copy.set("data-box", name[1:])
         copy.set("tabindex", "0")
         copy.set("role", "button")
+    ends = _EDGE.fullmatch(name) if "edge" in kind else None
+    if ends:
+        copy.set("data-ends", f"{ends[1]} {ends[2]}")
     if title is not None and {"node", "edge", "graph", "cluster"} & set(kind):
         copy.remove(copy[0])  # our own name of it, which says nothing to a reader
     return copy

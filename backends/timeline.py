@@ -12,13 +12,14 @@ import attrs
 import numpy as np
 
 from ..ir.errors import MissingExtraError, OptionError
+from ..ir.output import check_output, write_output
 from ..ir.text import quote
 from ..scheduler.ladder import Ladder
 from ..scheduler.schedule import Schedule
 from .chrome_trace import chrome_trace
 from .gantt import gantt_svg
-from .output import check_folder, choose_format, write_output
 from .perfetto import perfetto_trace
+from .picture_format import choose_format
 from .timeline_tracks import shown_nodes
 
 __all__ = ["FORMATS", "Timeline", "timeline"]
@@ -77,7 +78,7 @@ def timeline(
     """
     chosen = choose_format(path, format, FORMATS)
     if path is not None:
-        check_folder(path)
+        check_output(path)
     several, notes = _schedules(schedule)
     data, more = _WRITERS[chosen](several)
     shown = [(shown_nodes(one), one.end_ps > one.start_ps) for one in several]

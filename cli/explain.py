@@ -1,4 +1,4 @@
-"""``kernscope explain`` and ``kernscope machine``: documentation of rules, descriptions of machines."""
+"""``kernscope explain`` and ``kernscope machine``: documentation of rules and errors, descriptions of machines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
 from ..scheduler.machine import machine_names
@@ -18,9 +19,10 @@ __all__ = ["explain", "machine"]
 @click.command()
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
-    """Print the documentation of the rule CODE (such as KS201); without one, list the rules."""
+    """Print the documentation of CODE, a rule (such as KS201) or an error (KE101); without one, list all codes."""
     if code is None:
-        click.echo(table([(rule.code, rule.name, str(rule.severity)) for rule in RULES.values()]))
+        rows = [(rule.code, rule.name, str(rule.severity)) for rule in RULES.values()]
+        click.echo(table(rows + [(kind.code, kind.title(), "error") for kind in ERRORS.values()]))
         return
     click.echo(explain_rule(code))
 

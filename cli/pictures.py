@@ -11,11 +11,12 @@ import click
 
 from .. import api, pictures
 from ..backends.drawing import FOLDS, FORMATS
-from ..backends.output import check_folder, choose_format
+from ..backends.picture_format import choose_format
 from ..backends.report_compare import comparison_lines
 from ..backends.report_data import ReportData
 from ..backends.report_page import write_report
 from ..ir.errors import OptionError
+from ..ir.output import check_output
 from ..ir.saved import is_saved_graph
 from ..scheduler.policies import POLICIES
 from ..scheduler.units import format_ps
@@ -41,7 +42,10 @@ __all__ = ["draw", "report"]
 @click.option("--around", type=int, metavar="NODE", help="Draw what is near this node, by its id.")
 @click.option("--hops", type=int, default=2, show_default=True, help="With --around: how many edges away.")
 @click.option("--reduce", is_flag=True, help="Leave out data edges that other data edges imply.")
+@click.pass_context
 def draw(
+    context: click.Context,
+    /,
     output: str | None,
     policy: str | None,
     fold: str,
@@ -53,6 +57,8 @@ def draw(
 ) -> None:
     """Draw the graph of TARGET: scopes as frames, engines as colours, reasons of edges as line styles.
 
+    Exit status 2: there is no picture (its DOT text is written beside it).
+
     \b
     Examples:
       kernscope draw flash.py --policy list
@@ -62,13 +68,15 @@ def draw(
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.svg"
     choose_format(path, None, FORMATS)
-    check_folder(path)
+    check_output(path)
     graph = job.graph(record=True)
     schedule = api.schedule(graph, policy, job.machine) if policy else None
     drawing = pictures.draw(
         graph, path, schedule=schedule, fold=fold, rank=rank, around=around, hops=hops, reduce=reduce
     )
-    click.echo(str(drawing))
+    click.echo(str(drawing), err=not drawing.rendered)
+    if not drawing.rendered:
+        context.exit(2)
 
 
 @click.command()
@@ -105,7 +113,7 @@ def report(
         raise OptionError("--against-launch or --against-arg without --against", help="say --against TARGET, too")
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.html"
-    check_folder(path)
+    check_output(path)
     graph = job.graph(record=True)
     data = pictures.gather(graph, job.machine, launch=job.launch, numbers=not no_run)
     if against is not None:

@@ -14,8 +14,8 @@ from .. import api
 from ..backends.execute import execute
 from ..backends.execute_compare import Comparison
 from ..backends.execute_inputs import random_inputs
-from ..backends.output import check_folder
-from ..ir.errors import InputError, OutputError
+from ..ir.errors import InputError
+from ..ir.output import check_output, open_output
 from ..scheduler.policies import POLICIES
 from .options import make_job, target_options
 from .words import plural, table
@@ -56,7 +56,7 @@ def run(
     Exit status 1: a mismatch with the reference, or stale accesses caught by --poison.
     """
     if output:
-        check_folder(output)
+        check_output(output)
     job = make_job(**options)
     graph = job.graph()
     inputs = {**random_inputs(graph, seed), **graph.defaults, **(_read(inputs_file) if inputs_file else {})}
@@ -127,7 +127,5 @@ def _read(path: str) -> dict[str, Array]:
 def _write(path: str, outputs: Mapping[str, Array]) -> None:
     # numpy's format has no bf16 and f8: it would lose the dtype's name. f32 holds their values exactly.
     ready = {n: a if a.dtype.kind in "fiub" and a.dtype.isbuiltin else a.astype(np.float32) for n, a in outputs.items()}
-    try:
-        np.savez(path, **ready)  # type: ignore[arg-type]  # numpy's stub takes the keywords for its own options
-    except OSError as error:
-        raise OutputError(f"cannot write {path!r}: {error.strerror}", help="choose another place with -o") from None
+    with open_output(path) as file:
+        np.savez(file, **ready)  # type: ignore[arg-type]  # numpy's stub takes the keywords for its own options

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from .. import api, pictures
-from ..backends.output import check_folder, choose_format
+from ..backends.picture_format import choose_format
 from ..backends.timeline import FORMATS
+from ..ir.output import check_output
 from ..scheduler.policies import POLICIES
 from .options import make_job, target_options
 
@@ -38,7 +39,7 @@ def timeline(output: str, policies: Sequence[str], **options: Any) -> None:
     Exit status 1: a deadlock under a policy asked for.
     """
     choose_format(output, None, FORMATS)
-    check_folder(output)
+    check_output(output)
     job = make_job(**options)
     ladder = api.compare(job.graph(), list(dict.fromkeys(policies)) or ["list"], job.machine)
     deadlocks = [row.deadlock for row in ladder if row.deadlock is not None]

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..ir.output import check_output
 from .options import make_job, target_options
 from .words import plural
 
@@ -17,6 +18,8 @@ __all__ = ["trace"]
 @click.option("-o", "--output", metavar="FILE", help="Save the graph instead of printing it.")
 def trace(output: str | None, **options: Any) -> None:
     """Trace TARGET and print its graph, one line a node; or save it, as a target for the other commands."""
+    if output is not None:
+        check_output(output)
     graph = make_job(**options).graph(record=True)
     if output is None:
         click.echo(str(graph), nl=False)

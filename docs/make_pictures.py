@@ -31,7 +31,6 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
-    "--window-size=1280,900",
 )
 
 
@@ -55,7 +54,7 @@ def main() -> None:
 
 
 def photograph(page: Path) -> None:
-    """The report in both themes: its head, and its panels with a node selected."""
+    """The report, light and untouched, and dark with a node selected."""
     options = webdriver.ChromeOptions()
     for flag in (*FLAGS, f"--user-data-dir={page.parent / 'profile'}"):
         options.add_argument(flag)
@@ -65,18 +64,13 @@ def photograph(page: Path) -> None:
     options.binary_location = program
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_program))
     try:
+        size = {"width": 1400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         driver.get(page.as_uri())
         WebDriverWait(driver, 30).until(lambda d: d.execute_script("return document.documentElement.dataset.ready"))
-        for theme in ("light", "dark"):
-            features = [{"name": "prefers-color-scheme", "value": theme}]
-            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-            driver.execute_script("kernscope.selection.clear(); scrollTo(0, 0)")
-            take(driver, IMAGES / f"report_{theme}.png")
-            driver.execute_script(
-                "kernscope.selection.select(470); kernscope.timeline.view.set(0, kernscope.timeline.schedule.makespan);"
-                "document.querySelector('#timeline').scrollIntoView({block: 'start', behavior: 'instant'})"
-            )
-            take(driver, IMAGES / f"report_selected_{theme}.png")
+        take(driver, IMAGES / "report_light.png")
+        driver.execute_script("kernscope.theme.set(2); kernscope.elements.nextHot()")
+        take(driver, IMAGES / "report_selected_dark.png")
     finally:
         driver.quit()
 

@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 import numpy as np
 
+from .errors import ArgumentError, shown
 from .layout import Layout
-from .location import Location
+from .location import CALLERS_KEPT, Location
 from .tables import (
     AccessTable,
     BoundsFault,
@@ -25,7 +26,7 @@ from .tables import (
 )
 from .target import Target
 
-__all__ = ["GraphColumns"]
+__all__ = ["GraphColumns", "expect_graph"]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -78,15 +79,24 @@ class GraphColumns:
         }
 
     def location(self, stack: int) -> Location | None:
-        """The source location of a row of the stack table, with its callers; None for -1."""
+        """The source location of a row of the stack table, with its nearest callers; None for -1."""
         if stack < 0:
             return None
         chain: list[Location] = []
         row = stack
-        while row >= 0:
+        while row >= 0 and len(chain) <= CALLERS_KEPT:
             chain.append(self._frame(int(self.stacks.frame[row])))
             row = int(self.stacks.caller[row])
-        return attrs.evolve(chain[0], stack=tuple(chain[1:]))
+        left_out = int(self._callers[row]) + 1 if row >= 0 else 0
+        return attrs.evolve(chain[0], stack=tuple(chain[1:]), callers_left_out=left_out)
+
+    @cached_property
+    def _callers(self) -> IntArray:
+        """By row of the stack table, how many callers it has."""
+        callers: list[int] = []
+        for caller in self.stacks.caller.tolist():
+            callers.append(callers[caller] + 1 if caller >= 0 else 0)
+        return np.array(callers, dtype=np.int64)
 
     def _frame(self, row: int) -> Location:
         f = self.frames
@@ -106,3 +116,11 @@ class GraphColumns:
         name = self.names[self.scopes.name[scope]]
         place = self.location(int(self.scopes.stack[scope]))
         return name or (f"scope at {place.short}" if place else f"scope {scope}")
+
+
+def expect_graph(value: object, taker: str) -> None:
+    """Raise ``ArgumentError`` for what is no graph: a kernel that was not traced, most often."""
+    if not isinstance(value, GraphColumns):
+        raise ArgumentError(
+            f"{taker} takes a graph, not {shown(value)}", help="trace the kernel first: ks.trace(kernel, ...)"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .columns import GraphColumns
+from .distinct import distinct
 from .edge_rows import EdgeRows, ramp
 from .regions import byte_ranges
 from .tables import IntArray, Mode, Reason, StorageKind
@@ -20,8 +21,8 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     regular touches (strided writes, stale uses, reads of unwritten bytes) go through the rule step by step.
     """
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    scratch = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.SCRATCH)
-    if not len(scratch):
+    is_scratch = storages.kind[accesses.storage] == StorageKind.SCRATCH
+    if not is_scratch.any():
         return
     start, stop, solid = byte_ranges(accesses, storages, graph.layouts)
     storage = accesses.storage
@@ -30,11 +31,14 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     stale = (freed >= 0) & (accesses.node > freed)
     early = ~write & ((flags & 1) != 0)
     irregular = stale | early | (write & ~solid)
-    irregular &= storages.kind[storage] == StorageKind.SCRATCH
     # The scratches of the ranks lie side by side on one line of bytes.
-    length = int(stop[scratch].max()) + 1
+    length = int(stop[is_scratch].max()) + 1
     base = nodes.rank[accesses.node].astype(np.int64) * length
-    low, high = start + base, stop + base
+    low, high = _shared_bytes(start + base, stop + base, np.where(is_scratch, storage, -1), len(storages))
+    scratch = np.flatnonzero(is_scratch & (low < high))
+    if not len(scratch):
+        return
+    irregular &= is_scratch & (low < high)
     # A read with gaps covers bytes that it does not read. Where nothing of its allocation wrote them before, it would
     # stand for the write that takes them over.
     gaps = scratch[(~write & ~solid & (flags != 0))[scratch]]
@@ -45,9 +49,9 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     meets[scratch] = True
     meets &= (flags != 0) | irregular
     chosen = np.flatnonzero(meets)
-    bounds = np.unique(np.concatenate([low[scratch], high[scratch]])) if irregular.any() else None
+    bounds = distinct(np.concatenate([low[scratch], high[scratch]])) if irregular.any() else None
     if bounds is None:
-        bounds = np.unique(np.concatenate([low[chosen], high[chosen]]))
+        bounds = distinct(np.concatenate([low[chosen], high[chosen]]))
     special = np.zeros(len(bounds), dtype=np.bool_)
     odd = np.flatnonzero(irregular)
     if len(odd):
@@ -69,15 +73,39 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
         _step_by_step(graph, cell[order], access[order], solid, rows)
 
 
+def _shared_bytes(low: IntArray, high: IntArray, storage: IntArray, storages: int) -> tuple[IntArray, IntArray]:
+    """The byte ranges of accesses on a line from which all bytes are taken out that a sole allocation ever covers: no
+    one meets another there, however many its accesses and however finely they cut it. ``storage`` is -1 for accesses
+    that have no part in this."""
+    begin = np.full(storages, np.iinfo(np.int64).max)
+    end = np.full(storages, -1, dtype=np.int64)
+    mine = np.flatnonzero(storage >= 0)
+    np.minimum.at(begin, storage[mine], low[mine])
+    np.maximum.at(end, storage[mine], high[mine])
+    begin, end = np.sort(begin[end >= 0]), np.sort(end[end >= 0])
+    bounds = distinct(np.concatenate((begin, end)))
+    # By stretch between bounds, how many allocations cover it: those begun and not yet ended.
+    cover = np.searchsorted(begin, bounds, side="right") - np.searchsorted(end, bounds, side="right")
+    length = np.where(cover[:-1] > 1, np.diff(bounds), 0)
+    kept = np.append(0, np.cumsum(length))
+
+    def squeezed(place: IntArray) -> IntArray:
+        stretch = np.clip(np.searchsorted(bounds, place, side="right") - 1, 0, len(length) - 1)
+        rest: IntArray = kept[stretch] + np.minimum(place - bounds[stretch], length[stretch])
+        return rest
+
+    return squeezed(low), squeezed(high)
+
+
 def _leading_reads(graph: GraphColumns, low: IntArray, high: IntArray, chosen: IntArray) -> IntArray:
     """The reads that come first among their allocation's accesses to some cell of the bytes."""
-    cell, access = _byte_cells(np.unique(np.concatenate([low[chosen], high[chosen]])), low, high, chosen)
+    cell, access = _byte_cells(distinct(np.concatenate([low[chosen], high[chosen]])), low, high, chosen)
     order = np.argsort(cell, kind="stable")
     cell, access = cell[order], access[order]
     storage = graph.accesses.storage[access]
     leads = np.ones(len(cell), dtype=np.bool_)
     leads[1:] = (cell[1:] != cell[:-1]) | (storage[1:] != storage[:-1])
-    return np.unique(access[leads & (graph.accesses.mode[access] == Mode.READ)])
+    return distinct(access[leads & (graph.accesses.mode[access] == Mode.READ)])
 
 
 def _byte_cells(bounds: IntArray, low: IntArray, high: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:

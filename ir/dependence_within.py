@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .columns import GraphColumns
+from .distinct import distinct
 from .edge_rows import EdgeRows, edge_rows, ramp
 from .regions import boxes, flat_range_boxes
 from .tables import AccessKind, IntArray, Mode, Reason, StorageKind
@@ -81,7 +82,40 @@ def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray, IntArray, I
     ranges = np.flatnonzero(accesses.kind == AccessKind.RANGE)
     if len(ranges):
         row, lower, extents = _split_ranges(graph, ranges, lower, extents)
-    entry, place, closing, opening = _epochs(graph, row, _places(graph)[row], lower, extents)
+    place = _places(graph)[row]
+    alike = _covered_alike(place, lower, extents)
+    whole, cut = np.flatnonzero(alike), np.flatnonzero(~alike)
+    cell, access, closing, opening = _cut(graph, row[cut], place[cut], lower[cut], extents[cut])
+    once = np.zeros(len(whole), dtype=np.bool_)
+    return (
+        np.concatenate((place[whole], cell + int(place.max()) + 1)),
+        np.concatenate((row[whole], access)),
+        np.concatenate((once, closing)),
+        np.concatenate((once, opening)),
+    )
+
+
+def _covered_alike(place: IntArray, lower: IntArray, extents: IntArray) -> IntArray:
+    """Which boxes lie in a place all of whose accesses cover one and the same box, which is one cell: most
+    allocations, of which nothing is ever seen but the whole."""
+    sample = np.empty(int(place.max()) + 1, dtype=np.int64)
+    sample[place] = np.arange(len(place))
+    differs = np.zeros(len(place), dtype=np.bool_)
+    for axis in range(lower.shape[1]):
+        differs |= lower[:, axis] != lower[sample[place], axis]
+        differs |= extents[:, axis] != extents[sample[place], axis]
+    is_cut = np.zeros(len(sample), dtype=np.bool_)
+    is_cut[place[differs]] = True
+    return ~is_cut[place]
+
+
+def _cut(
+    graph: GraphColumns, row: IntArray, place: IntArray, lower: IntArray, extents: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The cells of places whose accesses cover different boxes; results as of :func:`_storage_cells`."""
+    if not len(row):
+        return row, row, row != row, row != row
+    entry, place, closing, opening = _epochs(graph, row, place, lower, extents)
     row, lower, extents = row[entry], lower[entry], extents[entry]
     cell = place.astype(np.int64)
     pair = np.arange(len(row))
@@ -92,7 +126,7 @@ def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray, IntArray, I
         np.maximum.at(length, place, high)
         base = (np.cumsum(length + 1) - (length + 1))[place]
         low, high = low + base, high + base
-        bounds = np.unique(np.concatenate([low, high]))
+        bounds = distinct(np.concatenate([low, high]))
         first, stop = np.searchsorted(bounds, low), np.searchsorted(bounds, high)
         cell, pair, lower, extents, place, interval = _expand(cell, pair, lower, extents, place, first, stop)
         # Number the pairs anew so that the product of many dimensions cannot overflow.
@@ -159,10 +193,11 @@ def _places(graph: GraphColumns) -> IntArray:
     """For each access the number of the memory it meets others in: its allocation, or its tensor as its rank sees
     it."""
     accesses, storages = graph.accesses, graph.storages
-    hbm = storages.kind[accesses.storage] == StorageKind.HBM
+    storage = accesses.storage.astype(np.int64)
+    tensors = int(np.count_nonzero(storages.kind == StorageKind.HBM))  # the first rows
     rank = graph.nodes.rank[accesses.node].astype(np.int64)
-    wide = accesses.storage.astype(np.int64) + np.where(hbm, rank * len(storages), 0)
-    return np.asarray(np.unique(wide, return_inverse=True)[1])
+    place: IntArray = storage + np.where(storage < tensors, rank, graph.ranks - 1) * tensors
+    return place
 
 
 def _split_ranges(

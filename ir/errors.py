@@ -7,7 +7,10 @@ Each class also subclasses the builtin that a Python programmer would expect to 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar
 
 from .location import Location
 
@@ -22,14 +25,17 @@ __all__ = [
     "IndexingError",
     "InfeasibleError",
     "InputError",
+    "InternalError",
     "InvalidGraphError",
     "KernelFileError",
     "KernelNotFoundError",
+    "KernelProcessError",
     "KernelRaisedError",
     "KernscopeError",
     "LaunchError",
     "LifetimeError",
     "MachineError",
+    "MemoryLimitError",
     "MissingExtraError",
     "NodeLimitError",
     "NotTracingError",
@@ -54,13 +60,22 @@ class KernscopeError(Exception):
     """Base of all errors a user can cause.
 
     ``message`` is one line with the values, ``places`` are ``(role, Location)`` pairs, ``help`` says what to do next.
+    Every class has a ``code`` that outputs name; its page for ``kernscope explain`` is the docstring and ``fix``.
     """
+
+    code: ClassVar[str]
+    fix: ClassVar[str]
 
     def __init__(self, message: str, *, help: str = "", places: Iterable[tuple[str, Location]] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.help = help
         self.places: list[tuple[str, Location]] = list(places)
+
+    @classmethod
+    def title(cls) -> str:
+        """The name that stands beside the code: ``shape-error``."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
     def at(self, location: Location | None, role: str = "here") -> KernscopeError:
         """Add a place (the first one added wins a role) and return the error itself, ready to raise."""
@@ -79,61 +94,112 @@ class KernscopeError(Exception):
 class ShapeError(KernscopeError, ValueError):
     """Shapes that do not go together, or a shape that is not one."""
 
+    code = "KE101"
+    fix = "Compare the shapes that the message names; `tl.reshape`, `tl.expand_dims` and `tl.trans` change one."
+
 
 class DTypeError(KernscopeError, TypeError):
     """An unknown dtype, or dtypes that do not go together."""
+
+    code = "KE102"
+    fix = "Cast one side, `h.to(tl.float32)`, or use one of the dtypes that the message lists."
 
 
 class IndexingError(KernscopeError, IndexError):
     """An index or slice that a view cannot have."""
 
+    code = "KE103"
+    fix = "Index with integers and slices of step 1, as many as the tensor has axes."
+
 
 class BoundsError(KernscopeError, IndexError):
     """A load or store that leaves its HBM tensor."""
+
+    code = "KE104"
+    fix = (
+        "Let the loop end at the tensor's shape, or write `tl.load(..., pad=0.0)` and `tl.store(..., "
+        "clip=True)` at its edge."
+    )
 
 
 class ArgumentError(KernscopeError, TypeError):
     """Arguments that a kernel or an operation does not take."""
 
+    code = "KE105"
+    fix = "Compare the call with the signature in the message."
+
 
 class LaunchError(KernscopeError, LookupError):
     """A launch that does not exist, or that is declared wrongly."""
+
+    code = "KE106"
+    fix = 'Name one of the kernel\'s launches, or declare one: `@ks.launch("small", x=ks.hbm((128, 128), "f16"))`.'
 
 
 class TracedValueError(KernscopeError, TypeError):
     """Python control flow asked for a value that is unknown while tracing."""
 
+    code = "KE107"
+    fix = (
+        "Branch on shapes, arguments and `tl.program_id`, which are Python values; choose between tensors "
+        "with `tl.where`."
+    )
+
 
 class UnknownNameError(KernscopeError, AttributeError):
     """A name that ``tl``, a handle or an HBM tensor does not have."""
+
+    code = "KE108"
+    fix = "Use what the message proposes; `dir(tl)` lists what there is."
 
 
 class NotTracingError(KernscopeError, RuntimeError):
     """A ``tl`` function was called outside a trace, or with a handle of another trace."""
 
+    code = "KE109"
+    fix = "Call `tl` in a kernel only, and hand the kernel to `ks.trace`; keep no handle of a trace for another."
+
 
 class NodeLimitError(KernscopeError, RuntimeError):
     """The trace grew past its node limit: most often a loop that never ends."""
+
+    code = "KE110"
+    fix = "Look for a loop that never ends; a larger kernel is traced with `ks.trace(..., max_nodes=N)`."
 
 
 class ScopeError(KernscopeError, RuntimeError):
     """Scratch scopes entered or left in the wrong order."""
 
+    code = "KE201"
+    fix = "Write `with tl.scratch_scope():`, which enters and leaves in the right order."
+
 
 class ScratchOverflowError(KernscopeError, RuntimeError):
     """The scratch cursor passed the budget."""
+
+    code = "KE202"
+    fix = "Use smaller tiles (`kernscope fit` finds the largest that fit), or close scopes earlier."
 
 
 class UseAfterScopeError(KernscopeError, RuntimeError):
     """A handle was used after the exit of the scope that made it (strict tracing)."""
 
+    code = "KE203"
+    fix = "Copy the value out before the scope ends: `tl.copy_to(kept, value)`."
+
 
 class ChannelError(KernscopeError, ValueError):
     """A direction that the topology does not have, or ranks that do not fit the topology."""
 
+    code = "KE111"
+    fix = "Use a direction of the machine's topology, and a number of ranks that it can hold."
+
 
 class DeadlockError(KernscopeError, RuntimeError):
     """Ranks wait for each other in a cycle. ``cycle`` holds the waiting nodes' locations, in order of waiting."""
+
+    code = "KE305"
+    fix = "Let one rank of the cycle send before it receives, or receive with `tl.recv_async`."
 
     def __init__(
         self,
@@ -152,25 +218,43 @@ class DeadlockError(KernscopeError, RuntimeError):
 class MachineError(KernscopeError, ValueError):
     """A machine description that does not exist or does not hold together."""
 
+    code = "KE301"
+    fix = "`kernscope machine` lists the presets; `kernscope machine FILE` checks a file."
+
 
 class TargetMismatchError(KernscopeError, ValueError):
     """A graph is scheduled for a machine whose target differs from the one it was traced for."""
+
+    code = "KE302"
+    fix = "Trace for the machine that is scheduled for: scratch size, alignment and topology are part of the graph."
 
 
 class PolicyError(KernscopeError, ValueError):
     """An unknown scheduling policy or effort."""
 
+    code = "KE303"
+    fix = "Use one of the names that the message lists."
+
 
 class InfeasibleError(KernscopeError, ValueError):
     """A hard constraint cannot be met: says what was needed and what would relax it."""
+
+    code = "KE304"
+    fix = "Relax what the message names."
 
 
 class LifetimeError(KernscopeError, ValueError):
     """A graph that uses scratch outside its lifetime cannot be laid out anew: it would compute something else."""
 
+    code = "KE204"
+    fix = "Mend what `kernscope lint` reports first."
+
 
 class InvalidGraphError(KernscopeError, ValueError):
     """A graph that breaks an invariant. ``violations`` lists all of them."""
+
+    code = "KE401"
+    fix = "Trace the kernel again. If a graph that was just traced is invalid, please report it."
 
     def __init__(self, message: str, *, help: str = "", violations: Sequence[str] = ()) -> None:
         super().__init__(message, help=help)
@@ -180,49 +264,112 @@ class InvalidGraphError(KernscopeError, ValueError):
 class GraphFormatError(KernscopeError, ValueError):
     """A saved graph that is damaged, hostile, or of another version."""
 
+    code = "KE402"
+    fix = "Save the graph again with `kernscope trace -o`, and with this version."
+
 
 class InputError(KernscopeError, ValueError):
     """Inputs of a run that are missing, unknown, or of the wrong shape or dtype."""
+
+    code = "KE403"
+    fix = "Give every tensor that the message names, with its shape and dtype."
 
 
 class OrderError(KernscopeError, ValueError):
     """An execution order that is no permutation of the nodes or breaks an edge."""
 
+    code = "KE404"
+    fix = "Take the order from a schedule of the same graph."
+
 
 class ExecutionError(KernscopeError, RuntimeError):
     """A graph that cannot be executed on numbers."""
+
+    code = "KE405"
+    fix = "Mend what `kernscope lint` reports first."
+
+
+class MemoryLimitError(KernscopeError, MemoryError):
+    """Tensors that do not fit into the memory of the machine that is to execute the graph."""
+
+    code = "KE406"
+    fix = "Execute a smaller launch; tracing, linting and scheduling need no tensor's memory."
 
 
 class OptionError(KernscopeError, ValueError):
     """An option or override that does not exist or does not parse."""
 
+    code = "KE501"
+    fix = "Use one of the values that the message lists; `--help` has them all."
+
 
 class KernelFileError(KernscopeError, OSError):
     """A kernel file that cannot be read or imported."""
+
+    code = "KE502"
+    fix = "The file must exist and import without errors: run it with `python FILE`."
 
 
 class KernelNotFoundError(KernscopeError, LookupError):
     """A file or module without the kernel asked for."""
 
+    code = "KE503"
+    fix = "Name a kernel of the file, `file.py::kernel`, or decorate one with `@ks.kernel`."
+
 
 class KernelRaisedError(KernscopeError, RuntimeError):
     """The kernel's own code raised while it was traced (command line); the cause is the original error."""
+
+    code = "KE504"
+    fix = "The error is one of the kernel's own code: mend the line that is shown. `--debug` shows all frames."
 
 
 class OutputError(KernscopeError, OSError):
     """A result that cannot be written where it was asked to go."""
 
+    code = "KE505"
+    fix = "Choose a place that can be written to with `-o`."
+
 
 class RuleError(KernscopeError, LookupError):
     """An unknown rule code."""
+
+    code = "KE506"
+    fix = "`kernscope explain` lists all codes."
 
 
 class TimeLimitError(KernscopeError, TimeoutError):
     """A kernel that was given a time limit did not end within it."""
 
+    code = "KE507"
+    fix = "Mend the loop that never ends, use a smaller launch, or allow more: `--timeout SECONDS`."
+
 
 class MissingExtraError(KernscopeError, ImportError):
     """An optional dependency is not installed; the help line names the extra."""
+
+    code = "KE508"
+    fix = "Install the extra that the message names."
+
+
+class KernelProcessError(KernscopeError, RuntimeError):
+    """A kernel, or the import of its file, ended the process that it was linted in."""
+
+    code = "KE509"
+    fix = "Run it alone to see what it says, with the command that the message names."
+
+
+class InternalError(KernscopeError, RuntimeError):
+    """A fault of kernscope's own; the cause is the original error."""
+
+    code = "KE901"
+    fix = "Please report it, with the traceback that `--debug` shows."
+
+
+#: The errors by code.
+ERRORS: Mapping[str, type[KernscopeError]] = MappingProxyType(
+    {kind.code: kind for kind in sorted(KernscopeError.__subclasses__(), key=lambda kind: kind.code)}
+)
 
 
 def did_you_mean(name: str, known: Iterable[str], *, what: str = "") -> str:

@@ -6,7 +6,11 @@ import os
 
 import attrs
 
-__all__ = ["Location"]
+__all__ = ["CALLERS_KEPT", "Location"]
+
+#: How many callers a location tells. A kernel that recurses a thousand deep has up to a thousand for each of its lines:
+#: all of them everywhere would be a million.
+CALLERS_KEPT = 16
 
 
 @attrs.frozen(order=True)
@@ -14,7 +18,8 @@ class Location:
     """A place in a kernel's source.
 
     ``line`` and ``end_line`` count from 1, ``column`` and ``end_column`` from 0 in UTF-8 bytes (as CPython's position
-    table gives them); a column of -1 means it is not known. ``stack`` holds the callers, the innermost first.
+    table gives them); a column of -1 means it is not known. ``stack`` holds the callers, the innermost first, up to
+    :data:`CALLERS_KEPT` of them; ``callers_left_out`` says how many more there are.
     """
 
     file: str
@@ -24,6 +29,7 @@ class Location:
     end_line: int = -1
     end_column: int = -1
     stack: tuple[Location, ...] = attrs.field(default=(), repr=False, eq=False, order=False)
+    callers_left_out: int = attrs.field(default=0, repr=False, eq=False, order=False)
 
     @property
     def short(self) -> str:

@@ -25,9 +25,10 @@ import numpy as np
 from . import dtypes
 from .columns import GraphColumns
 from .dtypes import DType
-from .errors import GraphFormatError, KernscopeError, OutputError
+from .errors import GraphFormatError, KernscopeError
 from .layout import Layout, Shape
 from .ops import OPERATIONS
+from .output import check_output, write_output
 from .tables import (
     AccessTable,
     BoundsFault,
@@ -64,15 +65,8 @@ _LARGEST = 1 << 48
 
 def write_columns(graph: GraphColumns, path: str | os.PathLike[str]) -> None:
     """Save a graph. The file appears whole or not at all. Raises ``OutputError`` where it cannot be written."""
-    data = _dump(graph)
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(data)
-        os.replace(partial, target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {str(target)!r}: {error.strerror}", help="choose another place") from None
+    check_output(path)
+    write_output(path, _dump(graph))
 
 
 def _dump(graph: GraphColumns) -> bytes:

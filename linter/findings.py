@@ -62,8 +62,9 @@ class Diagnostic:
         lines += excerpts([(place.role, place.location) for place in self.locations])
         callers = self.location.stack if self.location else ()
         lines += [f"  = called from {pointer(c)} in {printable(c.function)}" for c in callers[:_CALLS_SHOWN]]
-        if len(callers) > _CALLS_SHOWN:
-            lines.append(f"  = ... and {len(callers) - _CALLS_SHOWN} more calls")
+        more = len(callers) - _CALLS_SHOWN + (self.location.callers_left_out if self.location else 0)
+        if more > 0:
+            lines.append(f"  = ... and {more:,} more calls")
         if self.help:
             lines.append(f"  = help: {printable(self.help)}")
         return "\n".join(lines)

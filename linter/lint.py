@@ -1,10 +1,12 @@
-"""Linting a graph, and explaining a rule."""
+"""Linting a graph, and explaining a code."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
 from .findings import Diagnostic, LintReport
 from .rule import LintContext, Rule
@@ -75,8 +77,37 @@ def _order(diagnostic: Diagnostic) -> tuple[str, int, int, str, tuple[int, ...],
 
 
 def explain(code: str) -> str:
-    """A rule's page, in Markdown, under fixed headings. Takes a code or a name; raises ``RuleError`` for any other."""
-    rule = find_rule(code, RULES)
+    """The page of a rule or an error, in Markdown, under fixed headings. Takes a code or a name.
+
+    Raises ``RuleError`` for any other."""
+    error = _find_error(code)
+    return _explain_rule(find_rule(code, RULES, also=_ERROR_NAMES)) if error is None else _explain_error(error)
+
+
+#: Codes and names of errors, for the nearest one to a misspelt name.
+_ERROR_NAMES = (*ERRORS, *(kind.title() for kind in ERRORS.values()))
+
+
+def _find_error(code: str) -> type[KernscopeError] | None:
+    wanted = str(code).strip()
+    for kind in ERRORS.values():
+        if wanted.upper() == kind.code or wanted.lower() == kind.title() or wanted == kind.__name__:
+            return kind
+    return None
+
+
+def _explain_error(kind: type[KernscopeError]) -> str:
+    builtin = next(base.__name__ for base in kind.__bases__ if base is not KernscopeError)
+    sections = [
+        f"# {kind.code} {kind.title()}",
+        f"An error: `ks.{kind.__name__}`, which `except {builtin}` catches too.",
+        f"## What it means\n\n{inspect.cleandoc(kind.__doc__ or '').replace('``', '`')}",
+        f"## What to do\n\n{kind.fix}",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _explain_rule(rule: Rule) -> str:
     options = [f"- `{o.name}` (default `{o.default}`): {o.doc}" for o in rule.options] or ["None."]
     sections = [
         f"# {rule.code} {rule.name}",

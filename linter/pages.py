@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ..ir.errors import ERRORS
 from .lint import explain
 from .rules import RULES
 
@@ -12,7 +13,7 @@ __all__ = ["rule_pages", "write_pages"]
 
 
 def rule_pages() -> dict[str, str]:
-    """By file name the text of every page: ``index.md``, and one page for each rule."""
+    """By file name the text of every page: ``index.md``, one page for each rule, and one for all errors."""
     rows = "".join(
         f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.severity} | {rule.summary} |\n"
         for rule in RULES.values()
@@ -20,11 +21,22 @@ def rule_pages() -> dict[str, str]:
     names = "\n".join(RULES)
     index = (
         "# Rules\n\n"
-        "What the linter knows. `kernscope explain CODE` prints the same pages.\n\n"
+        "What the linter knows. `kernscope explain CODE` prints the same pages. Where a kernel cannot be traced, or "
+        "its file cannot be imported, there are [errors](errors.md) in the place of findings.\n\n"
         f"| code | name | default | fires when |\n|---|---|---|---|\n{rows}\n"
-        f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+        f"```{{toctree}}\n:hidden:\n\n{names}\nerrors\n```\n"
     )
-    return {"index.md": index, **{f"{code}.md": explain(code) for code in RULES}}
+    return {"index.md": index, "errors.md": _error_page(), **{f"{code}.md": explain(code) for code in RULES}}
+
+
+def _error_page() -> str:
+    sections = [explain(code).replace("\n## ", "\n### ").replace("# ", "## ", 1) for code in ERRORS]
+    head = (
+        "# Errors\n\n"
+        "Mistakes that end a command or a trace, each with a code of its own. In the outputs of `kernscope lint` they "
+        "stand beside the findings, at the line that made them; `kernscope explain CODE` prints the same text.\n\n"
+    )
+    return head + "\n".join(sections)
 
 
 def write_pages(folder: Path) -> None:

@@ -11,13 +11,13 @@ from .rule import Option, OptionValue, Rule
 __all__ = ["find_rule", "option_values", "select_rules"]
 
 
-def find_rule(code: str, rules: Mapping[str, Rule]) -> Rule:
-    """The rule of a code (in any case) or a name. Raises ``RuleError`` with the nearest one."""
+def find_rule(code: str, rules: Mapping[str, Rule], *, also: Iterable[str] = ()) -> Rule:
+    """The rule of a code (in any case) or a name. Raises ``RuleError`` with the nearest one, of ``also`` too."""
     wanted = str(code).strip()
     for rule in rules.values():
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
             return rule
-    raise _unknown(code, rules)
+    raise _unknown(code, rules, also)
 
 
 def select_rules(select: Iterable[str], ignore: Iterable[str], rules: Mapping[str, Rule]) -> tuple[Rule, ...]:
@@ -47,8 +47,8 @@ def _meant(entries: Iterable[str], rules: Mapping[str, Rule]) -> set[str] | None
     return found
 
 
-def _unknown(entry: str, rules: Mapping[str, Rule]) -> RuleError:
-    known = [*sorted(rules), *(rules[code].name for code in sorted(rules))]
+def _unknown(entry: str, rules: Mapping[str, Rule], also: Iterable[str] = ()) -> RuleError:
+    known = [*sorted(rules), *(rules[code].name for code in sorted(rules)), *also]
     return RuleError(f"no rule {str(entry)!r}", help=did_you_mean(str(entry), known, what="rules"))
 
 

@@ -81,16 +81,19 @@ def _engine_bounds(dag: Dag, known: HeadsAndTails) -> Iterator[tuple[int, int]]:
             continue
         head, load, tail = known.head_ps[nodes], dag.duration_ps[nodes], known.tail_ps[nodes]
         if channels == 1:
-            yield engine, preemptive_one_machine(head, load, tail)
+            yield engine, preemptive_one_machine(head, load, tail, among=len(dag))
         else:
             yield engine, int(head.min()) + -(-int(load.sum()) // channels) + int(tail.min())
 
 
-def preemptive_one_machine(head: IntArray, load: IntArray, tail: IntArray) -> int:
+def preemptive_one_machine(head: IntArray, load: IntArray, tail: IntArray, *, among: int = 0) -> int:
     """The makespan of the optimal preemptive schedule of one machine with heads and tails: Jackson's preemptive
-    schedule, the available job of the longest tail at any time (Carlier 1982, section 2). O(n log n)."""
+    schedule, the available job of the longest tail at any time (Carlier 1982, section 2). O(n log n).
+
+    ``among``: how many nodes the graph has whose engine this is; it decides, as elsewhere, on whether the loop is
+    compiled: what the start-up costs is paid once for all of the graph's loops."""
     order = np.lexsort((np.arange(len(head)), head))
-    return number_loop(_jackson_pass, len(head), head[order], load[order], tail[order])
+    return number_loop(_jackson_pass, max(among, len(head)), head[order], load[order], tail[order])
 
 
 def _jackson_pass(heads: Any, loads: Any, tails: Any) -> int:

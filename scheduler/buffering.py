@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..ir.columns import expect_graph
 from ..ir.errors import LifetimeError
 from ..ir.graph import Graph
 from ..ir.rebuffer import check_buffers, rebuffered
@@ -32,6 +33,7 @@ def rebuffer(graph: Graph, buffers: int) -> Graph:
     Raises ``LifetimeError`` for a graph with findings of the rules KS201, KS202 or KS204, which would compute something
     else, ``OptionError`` for a number below 1, ``InfeasibleError`` where no memory could hold the copies.
     """
+    expect_graph(graph, "rebuffer")
     check_buffers(buffers)
     faults = [violation for violation in liveness(graph).violations if violation.kind in _RULES]
     if faults:

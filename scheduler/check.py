@@ -11,12 +11,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..ir.errors import ArgumentError, shown
+from ..ir.graph import Graph
 from ..ir.tables import IntArray
 from .check_channels import check_channels
 from .check_issue import check_issue
 from .check_memory import memory_waits
 from .check_rules import RULES, CheckableSchedule, Violation, describe, pairs
 from .check_work import Account, account_for
+from .machine import Machine
 
 __all__ = ["RULES", "Violation", "check"]
 
@@ -29,8 +32,9 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
 
     A rule reports a node once for each other node that it names; of several conflicting accesses to one storage that
     end too late, the latest. Columns that are not one whole number per node are all that is reported then, since no
-    other rule could be judged. Raises nothing.
+    other rule could be judged. Raises ``ArgumentError`` for what is no schedule, and nothing for a wrong one.
     """
+    _expect_schedule(schedule)
     found = list(_shape(schedule))
     if not found:
         account = account_for(schedule.graph, schedule.machine)
@@ -42,11 +46,19 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
     return sorted(found, key=lambda v: (RULES.index(v.rule), v.nodes[::-1], v.message))
 
 
+def _expect_schedule(schedule: object) -> None:
+    graph, machine = getattr(schedule, "graph", None), getattr(schedule, "machine", None)
+    if not isinstance(graph, Graph) or not isinstance(machine, Machine) or not hasattr(schedule, "issue_ps"):
+        raise ArgumentError(f"check takes a schedule, not {shown(schedule)}", help="pass what ks.schedule returns")
+
+
 def _shape(schedule: CheckableSchedule) -> Iterator[Violation]:
     count = len(schedule.graph)
     for name in _COLUMNS:
-        column = np.asarray(getattr(schedule, name))
-        if column.shape != (count,):
+        column = getattr(schedule, name)
+        if not isinstance(column, np.ndarray):
+            yield Violation("shape", (), f"{name} is {shown(column)}, no array")
+        elif column.shape != (count,):
             yield Violation("shape", (), f"{name} has shape {column.shape}, the graph has {count} nodes")
         elif column.dtype.kind not in "iu":
             yield Violation("shape", (), f"{name} holds {column.dtype}, not whole numbers")

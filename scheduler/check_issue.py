@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..ir.graph import Graph
+from ..ir.layout import Layout
 from ..ir.ops import OPERATIONS
-from ..ir.tables import IntArray
+from ..ir.tables import IntArray, Mode
 from .check_memory import memory_waits
 from .check_rules import CheckableSchedule, Violation, describe, pairs
 from .check_work import Account
@@ -124,7 +126,8 @@ def _lazy_waits(schedule: CheckableSchedule, account: Account) -> Iterator[Viola
     begins[issued] = _issue_begins(schedule, account)[account.command[issued]]
     # A marker reads nothing; a node of a composite never waits at issue for another one of it.
     group = np.where(issued, account.command, -1 - np.arange(len(graph)))
-    for wait in memory_waits(graph, begins, schedule.end_ps, group, reads_only=True):
+    asks = (graph.accesses.mode == Mode.READ) & ~_fed_within(graph, account)
+    for wait in memory_waits(graph, begins, schedule.end_ps, group, asks=asks):
         yield Violation(
             "policy",
             (wait.earlier, wait.node),
@@ -132,6 +135,36 @@ def _lazy_waits(schedule: CheckableSchedule, account: Account) -> Iterator[Viola
             f"{describe(graph, wait.earlier)}, whose data it reads, ends at {schedule.end_ps[wait.earlier]} ps",
         )
     yield from _lazy_credit(schedule, begins)
+
+
+def _fed_within(graph: Graph, account: Account) -> IntArray:
+    """The accesses that read what a node before them in their own command wrote: a composite's dot, say, of its
+    streamed tile. What was in those bytes before is no data of the command; only the write over it waits.
+
+    A command's nodes follow each other, so that nothing else writes in between.
+    """
+    accesses = graph.accesses
+    # The elements that a layout shows, whatever the order of its dimensions: a tile may be read transposed.
+    shown: dict[tuple[tuple[int, int], ...], int] = {}
+    elements = [shown.setdefault(_walked(layout), len(shown)) for layout in graph.layouts]
+    key = account.command[accesses.node] + 1
+    for column in (accesses.storage, accesses.offset, np.array(elements, dtype=np.int64)[accesses.layout]):
+        # Renumbered at each step, so that the product always fits.
+        _, value = np.unique(column, return_inverse=True)
+        _, key = np.unique(key * np.int64(len(accesses) + 1) + value, return_inverse=True)
+    order = np.argsort(key, kind="stable")
+    write = accesses.mode[order] == Mode.WRITE
+    place = np.arange(len(order))
+    first = np.searchsorted(key[order], key[order])
+    last_write = np.maximum.accumulate(np.where(write, place, -1))
+    fed = np.zeros(len(order), dtype=np.bool_)
+    fed[order] = ~write & (last_write >= first)
+    return fed
+
+
+def _walked(layout: Layout) -> tuple[tuple[int, int], ...]:
+    """The strides that a layout walks with its sizes, ascending: equal for views of the same elements in any order."""
+    return tuple(sorted((s, n) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1 and s))
 
 
 def _lazy_credit(schedule: CheckableSchedule, begins: IntArray) -> Iterator[Violation]:

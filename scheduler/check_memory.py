@@ -31,27 +31,29 @@ class Wait:
 @attrs.frozen(eq=False)
 class _Question:
     """Which accesses come too early: each needs those before it to end by ``due_ps`` of its node. Accesses of one
-    ``group`` (by node) never wait for each other. ``reads_only`` asks of reads alone. ``by_end`` lists the nodes by
-    their end, ``place`` says which is where in it, counted from 1."""
+    ``group`` (by node) never wait for each other. ``asks`` (by access): for which ones the question is asked.
+    ``by_end`` lists the nodes by their end, ``place`` says which is where in it, counted from 1."""
 
     graph: Graph
     due_ps: IntArray
     end_ps: IntArray
     group: IntArray
-    reads_only: bool
+    asks: IntArray
     by_end: IntArray
     place: IntArray
 
 
 def memory_waits(
-    graph: Graph, due_ps: IntArray, end_ps: IntArray, group: IntArray, *, reads_only: bool = False
+    graph: Graph, due_ps: IntArray, end_ps: IntArray, group: IntArray, *, asks: IntArray | None = None
 ) -> Iterator[Wait]:
     """The nodes whose ``due_ps`` lies before the end of an earlier node that they conflict with, each with the latest
-    such node per storage. ``group`` numbers what counts as one node (a command's nodes, or each its own)."""
+    such node per storage. ``group`` numbers what counts as one node (a command's nodes, or each its own); ``asks`` says
+    of each access whether it is to be judged (all, where it is not given)."""
+    asks = np.ones(len(graph.accesses), dtype=np.bool_) if asks is None else asks
     by_end = np.lexsort((np.arange(len(end_ps)), end_ps))
     place = np.empty(len(by_end), dtype=np.int64)
     place[by_end] = np.arange(1, len(by_end) + 1)
-    question = _Question(graph, due_ps, end_ps, group, reads_only, by_end, place)
+    question = _Question(graph, due_ps, end_ps, group, asks, by_end, place)
     seen: set[Wait] = set()
     yield from _new(_answer(question, within_storages(graph), across=False), seen)
     for rank in range(graph.ranks):
@@ -72,17 +74,17 @@ def _across(question: _Question, rank: int) -> list[Wait]:
 
 
 def _extremes(question: _Question, rows: IntArray) -> IntArray:
-    """Of the accesses to one view of an allocation: the write and the access that end last, and the read and the write
-    that are due first."""
+    """Of the accesses to one view of an allocation: the write and the access that end last, and of those that ask the
+    read and the write that are due first."""
     accesses = question.graph.accesses
     view = accesses.layout[rows].astype(np.int64)
     for column in (accesses.offset[rows], accesses.storage[rows]):
         _, renumbered = np.unique(column, return_inverse=True)
         _, view = np.unique(view * (len(rows) + 1) + renumbered, return_inverse=True)
-    node, write = accesses.node[rows], accesses.mode[rows] == Mode.WRITE
+    node, write, asks = accesses.node[rows], accesses.mode[rows] == Mode.WRITE, question.asks[rows]
     due, end = question.due_ps[node], question.end_ps[node]
     chosen = [_first_of_each(view, -end), _first_kept(view, -end, write)]
-    chosen += [_first_kept(view, due, write), _first_kept(view, due, ~write)]
+    chosen += [_first_kept(view, due, write & asks), _first_kept(view, due, ~write & asks)]
     found: IntArray = rows[np.unique(np.concatenate(chosen))]
     return found
 
@@ -125,7 +127,7 @@ def _answer(question: _Question, met: Meetings, *, across: bool) -> Iterator[Wai
         for begin, end in _interleaved(met.cell, storage, first_of_unit, first_of_cell):
             _two_owners(storage, value, write, begin, end, of_writers, of_all)
     latest = np.where(write, of_all, of_writers)
-    latest[write & question.reads_only] = 0
+    latest[~question.asks[met.access]] = 0
     ends = np.append(0, question.end_ps[question.by_end])  # by place; 0: nobody
     late = np.flatnonzero((latest > 0) & (ends[latest] > question.due_ps[node]))
     for at in late.tolist():

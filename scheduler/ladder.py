@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import attrs
 
-from ..ir.errors import DeadlockError
+from ..ir.columns import expect_graph
+from ..ir.errors import DeadlockError, PolicyError, shown
 from ..ir.graph import Graph
 from .bounds import Bounds, lower_bounds
 from .list_search import check_effort
@@ -97,7 +98,7 @@ class Ladder:
 def compare(
     graph: Graph,
     machine: Machine | str | os.PathLike[str] | None = None,
-    policies: Sequence[str] = POLICIES,
+    policies: Iterable[str] = POLICIES,
     effort: str = "normal",
     limit: SolverLimit = DEFAULT_LIMIT,
 ) -> Ladder:
@@ -107,6 +108,10 @@ def compare(
     Raises ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
     :func:`kernscope.scheduler.schedule.schedule`.
     """
+    expect_graph(graph, "compare")
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        raise PolicyError(f"policies={shown(policies)}", help='pass several names: ("lazy", "list")')
+    policies = tuple(policies)
     for policy in policies:
         check_policy(policy)
     check_effort(effort)

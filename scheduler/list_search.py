@@ -3,7 +3,6 @@ critical chain; and its entry on plain arrays, :func:`schedule_dag`."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -11,16 +10,17 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..ir.errors import DeadlockError, InfeasibleError, PolicyError, did_you_mean
+from ..ir.errors import DeadlockError, InfeasibleError, PolicyError, did_you_mean, shown
 from ..ir.tables import IntArray
 from .bounds import best_bound_ps
 from .critical_search import search_critical_chain
 from .dag import Dag, find_cycle, longest_to_end
+from .dag_arrays import column, make_dag, scratch_of
 from .list_scheduling import left_shifted, list_schedule
 from .priorities import PRIORITIES, by_largest
 from .scratch_limit import in_program_order, program_order_need, within_scratch
 
-__all__ = ["EFFORTS", "Effort", "check_effort", "makespan_ps", "schedule_dag", "search"]
+__all__ = ["EFFORTS", "Effort", "check_effort", "check_seed", "makespan_ps", "schedule_dag", "search"]
 
 
 @attrs.frozen
@@ -52,10 +52,17 @@ EFFORTS: Mapping[str, Effort] = MappingProxyType(
 )
 
 
+def check_seed(seed: int) -> int:
+    """The seed of a search's choices. Raises ``PolicyError`` for what is none."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 31:
+        raise PolicyError(f"a seed of {shown(seed)}", help="give a whole number from 0 to 2147483647")
+    return int(seed)
+
+
 def check_effort(effort: str) -> Effort:
     """The effort of a name. Raises ``PolicyError`` for an unknown one."""
-    if effort not in EFFORTS:
-        raise PolicyError(f"no effort {effort!r}", help=did_you_mean(str(effort), EFFORTS, what="efforts"))
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        raise PolicyError(f"no effort {shown(effort)}", help=did_you_mean(str(effort), EFFORTS, what="efforts"))
     return EFFORTS[effort]
 
 
@@ -167,20 +174,20 @@ def schedule_dag(
     Event-driven list scheduling, several rules, forward-backward improvement, local search (see :func:`search`); under
     ``scratch`` several rules, perturbed ones at ``"high"``, and program order where all others come to a dead end.
     Raises ``InfeasibleError`` for arrays that do not fit together and where no order was found that the scratch is
-    enough for, ``DeadlockError`` where the edges close a cycle, ``PolicyError`` for an unknown rule or effort.
+    enough for, ``DeadlockError`` where the edges close a cycle, ``PolicyError`` for an unknown rule, effort or seed.
     """
-    wanted = check_effort(effort)
-    dag = _make_dag(durations_ps, engine, channels, edges, release_ps)
+    wanted, seed = check_effort(effort), check_seed(seed)
+    dag = make_dag(durations_ps, engine, channels, edges, release_ps)
     if dag.has_cycle:
         arcs = find_cycle(len(dag), dag.order, dag.source, dag.target)
         nodes = [int(dag.target[arc]) for arc in arcs]
-        shown = " after ".join(map(str, [*nodes, nodes[0]]))
-        raise DeadlockError(f"the edges close a cycle: {shown}", help="a task graph has no cycles", nodes=nodes)
+        cycle = " after ".join(map(str, [*nodes, nodes[0]]))
+        raise DeadlockError(f"the edges close a cycle: {cycle}", help="a task graph has no cycles", nodes=nodes)
     if isinstance(priority, str) and priority not in PRIORITIES:
         raise PolicyError(f"no priority rule {priority!r}", help=did_you_mean(priority, PRIORITIES, what="rules"))
-    given = None if isinstance(priority, str) else _column(priority, len(dag), "priority")
+    given = None if isinstance(priority, str) else column(priority, len(dag), "priority")
     if scratch is not None:
-        nbytes, limit = _scratch(scratch, len(dag))
+        nbytes, limit = scratch_of(scratch, len(dag))
         first = PRIORITIES[priority](dag) if given is None else given
         return _search_within(dag, wanted, first, given is None, nbytes, limit, seed)
     bound_ps = best_bound_ps(dag) if wanted.visits else 0
@@ -211,6 +218,10 @@ def _search_within(
     )
 
 
+#: Perturbed priorities are floats on their way: past this they are all the same.
+_LARGEST_PRIORITY = 2.0**62
+
+
 def _tried_within(dag: Dag, effort: Effort, first: IntArray, others: bool, seed: int) -> Iterator[IntArray]:
     yield first
     rules = list(PRIORITIES.values())[: effort.rules] if others and effort.rules > 1 else []
@@ -218,67 +229,5 @@ def _tried_within(dag: Dag, effort: Effort, first: IntArray, others: bool, seed:
         yield rule(dag)
     random = np.random.default_rng(seed)
     for _ in range(effort.restarts):
-        yield np.rint(first * random.uniform(0.8, 1.2, size=len(dag))).astype(np.int64)
-
-
-#: The longest schedule; a sum of two times fits int64 as well.
-_LONGEST = (1 << 62) - 1
-
-
-def _make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: Any) -> Dag:
-    duration = _column(durations, None, "durations_ps")
-    n = len(duration)
-    lanes = _column(channels, None, "channels")
-    on = _column(engine, n, "engine")
-    pairs = np.asarray(edges)
-    pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-        raise InfeasibleError(f"edges of shape {pairs.shape} and dtype {pairs.dtype}", help="pass integers, (m, 2)")
-    ready = np.zeros(n, dtype=np.int64) if release is None else _column(release, n, "release_ps")
-    _check_range(duration, 0, None, "durations_ps")
-    _check_range(lanes, 1, None, "channels")
-    _check_range(on, -1, len(lanes), "engine")
-    _check_range(pairs, 0, n, "edges")
-    _check_range(ready, 0, None, "release_ps")
-    longest = int(ready.max(initial=0)) + sum(duration.tolist())
-    if longest > _LONGEST:
-        raise InfeasibleError(
-            f"durations and releases add up to {longest}, which no time can hold",
-            help=f"use a coarser unit: up to {_LONGEST} in all",
-        )
-    pairs = np.unique(pairs.astype(np.int64)[:, ::-1], axis=0) if len(pairs) else pairs.astype(np.int64)
-    lanes = np.minimum(lanes, max(n, 1))  # more lanes than nodes change nothing, and each would take memory
-    return Dag(duration, on, lanes, source=pairs[:, 1].copy(), target=pairs[:, 0].copy(), release_ps=ready)
-
-
-def _scratch(given: Any, n: int) -> tuple[IntArray, int]:
-    try:
-        each, limit = given
-        limit = operator.index(limit)
-    except (TypeError, ValueError):
-        raise InfeasibleError(
-            f"scratch={given!r}",
-            help="pass two things: the bytes of each node's result, and how many there are for all",
-        ) from None
-    nbytes = _column(each, n, "scratch")
-    _check_range(nbytes, 0, None, "scratch")
-    return nbytes, limit
-
-
-def _column(values: Any, length: int | None, name: str) -> IntArray:
-    column = np.asarray(values)
-    column = column.astype(np.int64) if column.size == 0 else column
-    if column.ndim != 1 or column.dtype.kind not in "iu" or (length is not None and len(column) != length):
-        wanted = "(n,)" if length is None else f"({length},)"
-        raise InfeasibleError(
-            f"{name} of shape {column.shape} and dtype {column.dtype}", help=f"pass integers, {wanted}"
-        )
-    return column.astype(np.int64)
-
-
-def _check_range(column: IntArray, lower: int, upper: int | None, name: str) -> None:
-    if column.size and (int(column.min()) < lower or (upper is not None and int(column.max()) >= upper)):
-        until = "" if upper is None else f", below {upper}"
-        raise InfeasibleError(
-            f"{name} holds values from {int(column.min())} to {int(column.max())}", help=f"pass {lower} or more{until}"
-        )
+        noisy = np.rint(first * random.uniform(0.8, 1.2, size=len(dag)))
+        yield np.clip(noisy, -_LARGEST_PRIORITY, _LARGEST_PRIORITY).astype(np.int64)

@@ -12,7 +12,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from ..ir.columns import GraphColumns
+from ..ir.columns import GraphColumns, expect_graph
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode, StorageKind
 from .liveness_growth import Growth, find_growth
@@ -213,7 +213,10 @@ def liveness(graph: GraphColumns) -> Liveness:
 
     In program order a node ends before the next one starts, so what an asynchronous operation uses is live at its own
     node; what a ``recv_async`` fills stays live up to its ``wait``, which accesses it.
+
+    Raises ``ArgumentError`` for what is no graph.
     """
+    expect_graph(graph, "liveness")
     storages, accesses = graph.storages, graph.accesses
     count = len(graph.nodes)
     bounds = rank_bounds(graph)

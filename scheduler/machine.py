@@ -14,7 +14,7 @@ from pathlib import Path
 
 import attrs
 
-from ..ir.errors import MachineError, OptionError, did_you_mean
+from ..ir.errors import MachineError, OptionError, did_you_mean, shown
 from ..ir.ops import Engine
 from ..ir.target import Target
 from .machine_file import SEE_VALID, known_paths, listed, plain, read_toml, replace, structure, write_toml
@@ -107,7 +107,9 @@ def load_machine(machine: Machine | str | os.PathLike[str] = DEFAULT_MACHINE) ->
     """
     if isinstance(machine, Machine):
         return machine
-    text = os.fspath(machine)
+    if not isinstance(machine, str | os.PathLike):
+        raise MachineError(f"no machine {shown(machine)}", help="pass a preset's name, a TOML file's path or a Machine")
+    text = os.fsdecode(machine)
     if isinstance(machine, str) and not text.endswith(".toml") and os.path.basename(text) == text:
         return _preset(text)
     try:

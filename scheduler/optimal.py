@@ -20,6 +20,7 @@ from ..ir.errors import MissingExtraError, PolicyError, shown
 from ..ir.tables import IntArray
 from .dag import Dag, longest_from_start, longest_to_end
 from .lanes import assign_lanes, lane_predecessors
+from .list_search import check_seed
 from .units import format_ps
 
 __all__ = [
@@ -50,11 +51,6 @@ def _check_time(limit: Any, attribute: Any, value: Any) -> None:
         raise PolicyError(f"a time limit of {shown(value)}", help="give seconds, more than 0")
 
 
-def _check_seed(limit: Any, attribute: Any, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
-        raise PolicyError(f"a seed of {shown(value)}", help="give a whole number from 0 to 2147483647")
-
-
 @attrs.frozen
 class SolverLimit:
     """How long the solver may search, in seconds of wall time, and the seed of its choices. It works on one thread: as
@@ -62,7 +58,7 @@ class SolverLimit:
     came depends on the computer."""
 
     seconds: float = attrs.field(default=DEFAULT_TIME_LIMIT_S, validator=_check_time)
-    seed: int = attrs.field(default=0, validator=_check_seed)
+    seed: int = attrs.field(default=0, converter=check_seed)
 
 
 DEFAULT_LIMIT = SolverLimit()

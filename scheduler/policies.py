@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..ir.errors import PolicyError, did_you_mean
+from ..ir.errors import PolicyError, did_you_mean, shown
 from ..ir.tables import IntArray
 from .constraints import IN_ORDER_POLICIES, make_constraints
 from .deadlock import Wait, edge_cycle, waiting_cycle
@@ -30,8 +30,8 @@ class Deadlock:
 
 def check_policy(policy: str) -> str:
     """The policy's name. Raises ``PolicyError`` for an unknown one."""
-    if policy not in KNOWN_POLICIES:
-        raise PolicyError(f"no policy {policy!r}", help=did_you_mean(str(policy), KNOWN_POLICIES, what="policies"))
+    if not isinstance(policy, str) or policy not in KNOWN_POLICIES:
+        raise PolicyError(f"no policy {shown(policy)}", help=did_you_mean(str(policy), KNOWN_POLICIES, what="policies"))
     return policy
 
 

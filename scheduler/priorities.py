@@ -75,5 +75,6 @@ PRIORITIES: Mapping[str, Callable[[Dag], IntArray]] = MappingProxyType(
 def by_largest(priority: IntArray) -> IntArray:
     """Each node's place when sorted by priority, the largest first, ties by id."""
     place = np.empty(len(priority), dtype=np.int64)
-    place[np.argsort(-priority, kind="stable")] = np.arange(len(priority))
+    # The complement falls as the number rises, and unlike the negative it exists for the least int64, too.
+    place[np.argsort(~priority, kind="stable")] = np.arange(len(priority))
     return place

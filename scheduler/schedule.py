@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from ..ir.errors import ArgumentError, MachineError
+from ..ir.columns import expect_graph
+from ..ir.errors import ArgumentError, MachineError, shown
 from ..ir.graph import Graph
 from .bounds import Bounds, lower_bounds
 from .deadlock import deadlock_error
@@ -34,6 +35,10 @@ class Schedule(ScheduleColumns):
         """What this schedule starts sooner than another one of the same graph, by source line and operation, what
         overtakes most first: ``list`` against ``lazy`` says what an author gains by reordering, and how. Raises
         ``ArgumentError`` for a schedule of another graph."""
+        if not isinstance(other, Schedule):
+            raise ArgumentError(
+                f"moved_against takes a schedule, not {shown(other)}", help="pass what ks.schedule returns"
+            )
         if other.graph is not self.graph and other.graph != self.graph:
             raise ArgumentError(
                 f"schedules of different graphs: {self.graph.kernel} and {other.graph.kernel}",
@@ -80,6 +85,7 @@ def schedule(
     solver of ``optimal`` then does. Raises ``DeadlockError`` with the
     cycle of source lines, ``TargetMismatchError`` for a machine of another target, ``PolicyError``, ``MachineError``.
     """
+    expect_graph(graph, "schedule")
     check_policy(policy)
     check_effort(effort)
     described = machine_of(graph, machine)

@@ -93,6 +93,10 @@ class ScheduleColumns:
 
     def critical_chain(self) -> CriticalChain:
         """What the end of the schedule waited for, back to time 0. The parts sum to the makespan exactly."""
+        return self._critical_chain
+
+    @cached_property
+    def _critical_chain(self) -> CriticalChain:
         dag = self.problem.dag
         reused = self.problem.recycled & (self.problem.reason >= Reason.WAR)
         tight = reused & (self.cause_node[dag.target] == dag.source) & (self.cause[dag.target] == self.problem.reason)

@@ -23,6 +23,9 @@ for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g 
 return found;
 """
 
+#: By these codes the browser's own keys are known (a dialog closes, a form is sent).
+_KEY_CODES = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
 
 @attrs.frozen
 class Browser:
@@ -30,11 +33,14 @@ class Browser:
 
     driver: Chrome
 
-    def open(self, page: Path, *, wait_s: float = 30.0) -> None:
-        """Open a page and wait until its script is ready."""
+    def open(self, page: Path, *, wait_s: float = 30.0, size: tuple[int, int] | None = None, hash: str = "") -> None:
+        """Open a page, in a window of a size, and wait until its script is ready. A narrow window is a phone's."""
         self.driver.get("about:blank")
         self.errors()  # of the page before
-        self.driver.get(page.as_uri())
+        width, height = size or (0, 0)  # 0: the window's own
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": 0 < width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.driver.get(f"{page.as_uri()}#{hash}" if hash else page.as_uri())
         WebDriverWait(self.driver, wait_s).until(lambda _: self.run("return document.documentElement.dataset.ready"))
 
     def run(self, script: str, *values: Any) -> Any:
@@ -66,6 +72,55 @@ class Browser:
             pressed = {"button": "left", "clickCount": 1} if kind != "mouseMoved" else {}
             self.mouse(kind, place["x"], place["y"], **pressed)
         self.settle()
+
+    def double_click(self, place: dict[str, float]) -> None:
+        """A true double click."""
+        for count in (1, 2):
+            for kind in ("mousePressed", "mouseReleased"):
+                self.mouse(kind, place["x"], place["y"], button="left", clickCount=count)
+        self.settle()
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float], *, shift: bool = False) -> None:
+        """A true drag with the left button, over ten places between."""
+        more = {"button": "left", "buttons": 1, "modifiers": 8 if shift else 0}
+        self.mouse("mouseMoved", *start)
+        self.mouse("mousePressed", *start, clickCount=1, **more)
+        for step in range(1, 11):
+            x, y = (a + (b - a) * step / 10 for a, b in zip(start, end, strict=True))
+            self.mouse("mouseMoved", x, y, **more)
+        self.mouse("mouseReleased", *end, clickCount=1, **more)
+        self.settle()
+
+    def keys(self, *names: str) -> None:
+        """True key strokes: a character, or a key's name."""
+        for name in names:
+            text = {"text": name} if len(name) == 1 else {"text": "\r"} if name == "Enter" else {}
+            code = {"windowsVirtualKeyCode": _KEY_CODES[name]} if name in _KEY_CODES else {}
+            for kind in ("keyDown", "keyUp"):
+                self.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": kind, "key": name, **text, **code})
+        self.settle()
+
+    def type(self, words: str) -> None:
+        """Text into the field in focus."""
+        self.driver.execute_cdp_cmd("Input.insertText", {"text": words})
+        self.settle()
+
+    def choose(self, selector: str, value: str) -> None:
+        """Another value of a list to choose from."""
+        self.run(
+            "const list = document.querySelector(arguments[0]); list.value = arguments[1];"
+            "list.dispatchEvent(new Event('change'))",
+            selector,
+            value,
+        )
+        self.settle()
+
+    def box(self, selector: str) -> dict[str, float]:
+        """Where an element is, in the window."""
+        box: dict[str, float] = self.run(
+            "return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", selector
+        )
+        return box
 
     def show(self, selector: str) -> None:
         """Scroll an element to the window's top, below the navigation."""

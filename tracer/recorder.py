@@ -15,6 +15,7 @@ from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..ir.errors import (
     ArgumentError,
+    BoundsError,
     KernscopeError,
     NodeLimitError,
     NotTracingError,
@@ -50,7 +51,9 @@ class Recorder:
     """Records the ranks of one trace, one after the other, into one graph.
 
     ``target`` gives the scratch budget and the topology. ``strict`` raises ``UseAfterScopeError`` at the first use of a
-    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``.
+    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``sites`` goes on
+    with those of an earlier trace; faults at the stack rows ``handled`` are raised in any case. ``raised`` are the
+    overflows and accesses out of bounds that were, each with its stack row.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Recorder:
         on_bounds: str = "raise",
         max_nodes: int = DEFAULT_MAX_NODES,
         boundary: CodeType | None = None,
+        sites: SiteTable | None = None,
+        handled: frozenset[int] = frozenset(),
     ) -> None:
         self.target = target
         self.ranks = ranks
@@ -70,7 +75,9 @@ class Recorder:
         self.on_overflow = on_overflow
         self.on_bounds = on_bounds
         self.max_nodes = max_nodes
-        self.sites = SiteTable(boundary)
+        self.sites = SiteTable(boundary) if sites is None else sites
+        self.handled = handled
+        self.raised: list[tuple[int, KernscopeError]] = []
         self.rank = -1
         self.node_count = 0
         self.rows = Rows()
@@ -212,7 +219,7 @@ class Recorder:
             self._refuse_node()
         address, scope = allocator.cursor, allocator.scope
         end = address + plan.held_bytes
-        if end > allocator.budget and self.on_overflow == "raise":
+        if end > allocator.budget and self.raises(self.on_overflow, stack):
             raise self._overflow(plan.result, stack)
         allocator.cursor = end
         self.node_count, self._storage_count = number + 1, storage + 1
@@ -333,8 +340,16 @@ class Recorder:
             )
         return view
 
-    def bounds_fault(self, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
-        """Note that the next node leaves its tensor."""
+    def raises(self, mode: str, stack: int) -> bool:
+        """Whether a fault at a stack row is raised: under this mode, or because the kernel is known to handle it."""
+        return mode == "raise" or stack in self.handled
+
+    def out_of_bounds(self, error: BoundsError, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
+        """Raise the error, or note that the next node leaves its tensor."""
+        stack = self.sites.here()
+        if self.raises(self.on_bounds, stack):
+            self.raised.append((stack, error))
+            raise error
         self._bounds_faults.append(BoundsFault(self.node_count, tensor.storage, lower, upper))
 
     # --- scratch ----------------------------------------------------------------------------------------------------
@@ -345,7 +360,7 @@ class Recorder:
         if stack == -2:
             stack = self.sites.here()
         address = allocator.cursor
-        if allocator.allocate(layout.nbytes) > allocator.budget and self.on_overflow == "raise":
+        if allocator.allocate(layout.nbytes) > allocator.budget and self.raises(self.on_overflow, stack):
             allocator.cursor = address
             raise self._overflow(layout, stack)
         row = self._storage(
@@ -375,8 +390,8 @@ class Recorder:
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles",
         )
-        place = self.sites.location(stack)
-        return error.at(place)
+        self.raised.append((stack, error))
+        return error.at(self.sites.location(stack))
 
     # --- checks and errors ------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..ir.location import Location
 __all__ = ["SiteTable", "own_folder"]
 
 _Position = tuple[int, int, int, int]
+_CodePosition = tuple[int | None, int | None, int | None, int | None]
 
 #: Frames of these folders are never the user's: the tracer itself and the ir it calls.
 _OWN_FOLDERS: list[str] = []
@@ -41,6 +42,7 @@ class SiteTable:
         self._chains: dict[tuple[int, ...], int] = {}
         self._stack_rows: dict[tuple[int, int], int] = {}
         self._frame_rows: dict[tuple[int, int], int] = {}
+        self._positions: dict[int, list[_CodePosition]] = {}  # by id of a code object: it decodes them all for one
         self._names: dict[int, str] = {}
         self._assignments: dict[str, dict[_Position, str | None]] = {}
         self.frames: list[Location] = []
@@ -99,13 +101,28 @@ class SiteTable:
             row = self._frame_rows.get(site)
             if row is None:
                 row = self._frame_rows[site] = len(self.frames)
-                self.frames.append(_location(frame))
+                self.frames.append(self._location(frame))
             key = (row, caller)
             if key not in self._stack_rows:
                 self._stack_rows[key] = len(self.stacks)
                 self.stacks.append(key)
             caller = self._stack_rows[key]
         return caller
+
+    def _location(self, frame: FrameType) -> Location:
+        code = frame.f_code
+        positions = self._positions.get(id(code))
+        if positions is None:
+            positions = self._positions[id(code)] = list(code.co_positions())
+        line, end_line, column, end_column = positions[frame.f_lasti // 2]
+        return Location(
+            file=code.co_filename,
+            line=line or frame.f_lineno or code.co_firstlineno,
+            function=code.co_name,
+            column=-1 if column is None else column,
+            end_line=-1 if end_line is None else end_line,
+            end_column=-1 if end_column is None else end_column,
+        )
 
     def location(self, stack: int) -> Location | None:
         """The location of a stack row, without its callers; None for -1."""
@@ -147,19 +164,6 @@ class SiteTable:
         if known is None:
             known = self._assignments[file] = _assignments("".join(linecache.getlines(file)))
         return known
-
-
-def _location(frame: FrameType) -> Location:
-    code = frame.f_code
-    line, end_line, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
-    return Location(
-        file=code.co_filename,
-        line=line or frame.f_lineno or code.co_firstlineno,
-        function=code.co_name,
-        column=-1 if column is None else column,
-        end_line=-1 if end_line is None else end_line,
-        end_column=-1 if end_column is None else end_column,
-    )
 
 
 @functools.lru_cache(maxsize=64)  # parsing a file takes longer than tracing a small kernel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .hbm import HbmTensor
 from .kernel import HbmSpec, Kernel
 from .recorder import DEFAULT_MAX_NODES, Recorder
 
-__all__ = ["record_kernel"]
+__all__ = ["check_ranks", "record_kernel"]
 
 
 def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -44,8 +45,14 @@ def record_kernel(
 
     numpy arrays and :func:`kernscope.hbm` descriptions among the arguments become HBM tensors, named by their
     parameters; everything else is passed on unchanged. Whatever the kernel raises passes through; nothing of the trace
-    stays behind. Raises ``ArgumentError`` for arguments that do not fit, ``ChannelError`` for ranks that do not fit the
-    topology, and what ``tl`` raises.
+    stays behind.
+
+    ``on_overflow`` and ``on_bounds``: ``"record"`` goes on past such a fault, and notes it, where it would end the
+    trace. One that the kernel itself handles (it tries a size, and takes a smaller one) is raised all the same: the
+    graph is that of the path which a trace without other faults takes.
+
+    Raises ``ArgumentError`` for arguments that do not fit, ``ChannelError`` for ranks that do not fit the topology, and
+    what ``tl`` raises.
     """
     _check_options(ranks, on_overflow, max_nodes)
     while isinstance(kernel, functools.partial):
@@ -57,17 +64,25 @@ def record_kernel(
         )
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     ranks = int(ranks)
-    bound = made.bind(args, kwargs)
     target.grid(ranks)
-    recorder = Recorder(
-        target,
-        ranks=ranks,
-        strict=strict,
-        on_overflow=on_overflow,
-        on_bounds=on_bounds,
-        max_nodes=max_nodes,
-        boundary=_call.__code__,
-    )
+    new = functools.partial(Recorder, target, ranks=ranks, strict=strict, max_nodes=max_nodes, boundary=_call.__code__)
+    recorder = new()
+    try:
+        defaults = _run(made, made.bind(args, kwargs), recorder)
+    except Exception as error:
+        ended = [stack for stack, fault in recorder.raised if fault in _chain(error)]
+        if not ended or "record" not in (on_overflow, on_bounds):
+            raise
+        handled = frozenset(stack for stack, _ in recorder.raised) - {*ended}
+        recorder = new(on_overflow=on_overflow, on_bounds=on_bounds, sites=recorder.sites, handled=handled)
+        defaults = _run(made, made.bind(args, kwargs), recorder)
+    graph = recorder.finish(kernel=made.name, machine=machine, defaults=defaults)
+    _refuse_stored_aliases(graph)
+    return graph
+
+
+def _run(made: Kernel, bound: inspect.BoundArguments, recorder: Recorder) -> dict[str, np.ndarray[Any, Any]]:
+    """Call the kernel once per rank; the arrays among its arguments by name."""
     defaults: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in bound.arguments.items():
         if bound.signature.parameters[name].kind is bound.signature.parameters[name].VAR_POSITIONAL:
@@ -85,7 +100,7 @@ def record_kernel(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        for _ in range(ranks):
+        for _ in range(recorder.ranks):
             recorder.begin_rank()
             _call(made.function, bound.args, bound.kwargs)
             recorder.end_rank()
@@ -96,18 +111,27 @@ def record_kernel(
             outer.resume()
         if collecting:
             gc.enable()
-    graph = recorder.finish(kernel=made.name, machine=machine, defaults=defaults)
-    _refuse_stored_aliases(graph)
-    return graph
+    return defaults
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that it was raised from or while handling."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def check_ranks(ranks: object) -> None:
+    """Raise ``ArgumentError`` for what is no number of ranks."""
+    if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
+        raise ArgumentError(f"ranks={shown(ranks)}", help="ranks is a positive integer")
 
 
 def _check_options(ranks: int, on_overflow: str, max_nodes: int) -> None:
-    if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
-        raise ArgumentError(f"ranks={ranks!r}", help="ranks is a positive integer")
-    if on_overflow not in ("raise", "record"):
-        raise OptionError(
-            f"on_overflow={on_overflow!r}", help=did_you_mean(str(on_overflow), ("raise", "record"), what="it can be")
-        )
+    check_ranks(ranks)
+    if not isinstance(on_overflow, str) or on_overflow not in ("raise", "record"):
+        nearest = did_you_mean(str(on_overflow), ("raise", "record"), what="it can be")
+        raise OptionError(f"on_overflow={shown(on_overflow)}", help=nearest)
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
         raise OptionError(f"max_nodes={max_nodes!r}", help="the node limit is a positive integer")
 

@@ -222,13 +222,11 @@ def _pointed(
 
 
 def _out_of_bounds(recorder: Recorder, name: str, what: str, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
-    if recorder.on_bounds == "record":
-        recorder.bounds_fault(tensor, lower, upper)
-        return
-    raise BoundsError(
+    error = BoundsError(
         f"{name} of {what} leaves {tensor.name} of shape {tensor.shape}",
         help="for ragged edges load with pad=, store with clip=True; a region never clamps",
     )
+    recorder.out_of_bounds(error, tensor, lower, upper)
 
 
 def _check_dtype(name: str, tensor: HbmTensor, dtype: Any) -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .. import dtypes
@@ -26,18 +27,47 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _INTEGER_RANGE = {d: (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max) for d in dtypes.ALL if d.is_integer}
 
+_FLOAT_RANGE = {
+    d: float(ml_dtypes.finfo(d.numpy).max)  # type: ignore[no-untyped-call]  # its stub has no types
+    for d in dtypes.ALL
+    if d.is_float
+}
+_WITHOUT_INFINITY = frozenset(d for d in _FLOAT_RANGE if not np.isinf(np.float32(np.inf).astype(d.numpy)))
+
 #: From here on ``float(value)`` overflows.
 _BEYOND_FLOATS = 1 << 1023
 
 
 def check_scalar(value: Scalar, dtype: DType) -> None:
-    """Refuse an integer that an integer dtype cannot hold, or that is beyond every float (``DTypeError``)."""
-    if dtype.is_float and isinstance(value, int) and abs(value) >= _BEYOND_FLOATS:
-        raise DTypeError(f"an integer of {value.bit_length()} bits does not fit {dtype}", help="scale it down")
-    if dtype.is_integer and isinstance(value, int) and not isinstance(value, bool):
+    """Refuse a number that a dtype cannot hold (``DTypeError``): an integer outside an integer dtype, a finite number
+    that a float dtype rounds to infinity (or NaN), an infinity where the dtype has none. What is rounded to another
+    finite number passes, a NaN and an infinity that the dtype has do, too."""
+    if isinstance(value, bool):
+        return
+    if dtype.is_integer and isinstance(value, int):
         low, high = _INTEGER_RANGE[dtype]
         if not low <= value <= high:
             raise DTypeError(f"{value} does not fit {dtype} ({low} to {high})", help="widen the tensor: h.to(tl.int32)")
+    if dtype.is_float:
+        _check_float(value, dtype)
+
+
+def _check_float(value: float, dtype: DType) -> None:
+    largest = _FLOAT_RANGE[dtype]
+    if -largest <= value <= largest or value != value:
+        return
+    if isinstance(value, int) and abs(value) >= _BEYOND_FLOATS:
+        raise DTypeError(f"an integer of {value.bit_length()} bits does not fit {dtype}", help="scale it down")
+    infinite, has_infinity = math.isinf(value), dtype not in _WITHOUT_INFINITY
+    # A little beyond the largest number is still rounded to it.
+    if (infinite and has_infinity) or np.isfinite(cast_array(float(value), dtype).astype(np.float32)):
+        return
+    sign = "-" if value < 0 else ""
+    choices = [f"use {sign}{largest:g}"]
+    choices += [f'float("{sign}inf") for infinity'] if has_infinity else []
+    choices += ["widen the tensor: h.to(tl.float32)"] if dtype is not dtypes.float32 else []
+    range_text = f"largest {largest:g}" if has_infinity else f"largest {largest:g}, no infinity"
+    raise DTypeError(f"{value:g} does not fit {dtype} ({range_text})", help=", or ".join(choices))
 
 
 def common_dtype(operands: Sequence[Operand]) -> DType:

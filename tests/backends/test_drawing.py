@@ -140,6 +140,23 @@ def test_every_edge_is_drawn_in_the_style_of_its_reason() -> None:
     assert sum("odiamond" in line for line in lines) == int(graph.edges.recycled.sum()) > 0
 
 
+def test_a_load_names_its_tensor() -> None:
+    """A box says which tensor in memory its nodes read; one that stands for loads of several names none of them."""
+
+    @ks.kernel
+    def two(x: ks.HbmTensor, y: ks.HbmTensor, o: ks.HbmTensor) -> None:
+        for i in range(2):
+            a = tl.load(x[i : i + 1, :])
+            b, c = (tl.load(t[i : i + 1, :]) for t in (x, y))
+            tl.store(o[i : i + 1, :], a + b + c)
+
+    graph = ks.trace(two, *(ks.hbm((2, 64), "f32") for _ in range(3)))
+    texts = {grade: dot_text(fold(graph, grade)) for grade in (Grade.NODES, Grade.LINES)}
+    labels = {grade: re.findall(r'label="(load[^\\]*)\\n', text) for grade, text in texts.items()}
+    assert sorted(labels[Grade.NODES]) == ["load x"] * 4 + ["load y"] * 2
+    assert sorted(labels[Grade.LINES]) == ["load  x 4", "load x  x 2"]
+
+
 def test_the_critical_chain_is_bold() -> None:
     """With a schedule exactly the boxes of its critical chain are critical; without one none is."""
     graph = pk.sweep(3)
@@ -302,14 +319,43 @@ def test_a_layout_that_does_not_end_is_stopped_with_its_children(programs: Path,
     alive = tmp_path / "alive"
     script(programs, "dot", f"(while :; do echo x > {alive}; /bin/sleep 0.05; done) &\nwait")
     began = time.monotonic()
-    rendering = render("digraph {}", "svg", limit_s=0.5)
+    rendering = render("digraph {}", "svg", find_renderers(), limit_s=0.5)
     assert time.monotonic() - began < 5
     assert rendering.data is None
-    assert rendering.problems == ("dot was stopped after 0.5 s",)
+    assert rendering.problems == (
+        f"dot was stopped after 0.5 s; it hangs ({programs / 'dot'} cannot lay out a single box)",
+    )
+    assert rendering.left == ()
     time.sleep(0.2)
     alive.unlink(missing_ok=True)
     time.sleep(0.3)
     assert not alive.exists()
+
+
+@needs_scripts
+def test_a_dot_that_hangs_is_followed_by_the_next_renderer(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that cannot even draw a box in time is not slow: the picture as it was asked for is made by another."""
+    monkeypatch.setattr(drawing, "LAYOUT_LIMIT_S", 2.0)
+    script(programs, "dot", f"echo >> {tmp_path}/calls; exec /bin/sleep 60")
+    script(programs, "graphviz-pure", WRITES)
+    made = draw(pk.sweep(9), format="svg", fold="none")
+    assert made.renderer == "graphviz-pure" and "one box a node" in made.folding
+    assert len(made.notes) == 1 and "dot was stopped after" in made.notes[0] and "it hangs" in made.notes[0]
+    assert (tmp_path / "calls").read_text() == "\n\n", "asked once, and once whether it hangs"
+
+
+@needs_scripts
+def test_the_advice_fits_what_went_wrong(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is told to install a renderer that is there and works; who has one that hangs is told of the other."""
+    monkeypatch.setattr(drawing, "LAYOUT_LIMIT_S", 1.0)
+    script(programs, "dot", 'case "$(cat "$3")" in *kernscope*) exit 3;; esac; ' + WRITES)
+    assert "install" not in str(draw(pk.sweep(2), format="svg"))
+    script(programs, "dot", "exec /bin/sleep 60")
+    made = draw(pk.sweep(9), format="svg", fold="none")
+    assert not made.rendered and "kernscope[draw]" in made.notes[-1]
+    assert len(made.notes) == 2, "a renderer that hangs is not asked for a coarser picture"
 
 
 @needs_scripts
@@ -328,8 +374,8 @@ def test_after_a_stopped_layout_a_coarser_one_is_tried(
 
 def test_the_remedies_name_both_renderers() -> None:
     """The one sentence that every message ends with."""
-    assert "dot is on PATH" in renderer.REMEDIES
-    assert "kernscope[draw]" in renderer.REMEDIES
+    assert "dot is on PATH" in renderer.NO_RENDERER
+    assert "kernscope[draw]" in renderer.NO_RENDERER
 
 
 @needs_renderer

@@ -321,3 +321,39 @@ def test_messages_without_partner_are_refused() -> None:
     ):
         with pytest.raises(ks.ExecutionError, match=message):
             execute(ks.trace(kernel, case=case, ranks=2))
+
+
+def test_memory_that_ends_in_the_middle_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system says how much memory there is only by refusing it, that is the same error."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise MemoryError("Unable to allocate 16.0 TiB")
+
+    graph = ks.trace(lambda o: tl.store(o[:], tl.zeros((4,), tl.float32)), o=ks.hbm((4,), "f32"))
+    monkeypatch.setattr("kernscope.backends.execute.Memory", refuse)
+    with pytest.raises(ks.MemoryLimitError, match=r"take 16 B \(the largest, 'o', 16 B\), and memory ended") as caught:
+        execute(graph)
+    assert isinstance(caught.value, MemoryError) and caught.value.help
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "0", None])
+def test_a_seed_is_a_natural_number(seed: Any) -> None:
+    """Anything else is refused by name."""
+    graph = ks.trace(lambda x: tl.load(x), x=ks.hbm((4,), "f32"))
+    with pytest.raises(ks.InputError, match="the seed is"):
+        random_inputs(graph, seed)
+
+
+def test_integers_divide_as_in_python() -> None:
+    """``//`` rounds down, ``%`` has the divisor's sign, and zero divides to 0: as the language's page says."""
+    a, b = np.array([-7, 7, -7, 7, 5], np.int32), np.array([2, 2, -2, -2, 0], np.int32)
+
+    def kernel(a: Any, b: Any, o: Any, p: Any) -> None:
+        x, y = tl.load(a), tl.load(b)
+        tl.store(o[:], x // y)
+        tl.store(p[:], x % y)
+
+    done = ks.run(ks.trace(kernel, a=a, b=b, o=ks.hbm((5,), "i32"), p=ks.hbm((5,), "i32")))
+    pairs = list(zip(a.tolist(), b.tolist(), strict=True))
+    assert done["o"].tolist() == [x // y if y else 0 for x, y in pairs] == [-4, 3, 3, -4, 0]
+    assert done["p"].tolist() == [x % y if y else 0 for x, y in pairs] == [1, 1, -1, -1, 0]

@@ -19,6 +19,7 @@ from kernscope.backends.report_compare import (
     comparison_lines,
 )
 from kernscope.backends.report_data import ReportData
+from kernscope.backends.report_paths import PagePaths
 from kernscope.scheduler.schedule import machine_of
 
 programs = st.one_of(kernelgen.programs(max_size=12), kernelgen.programs(ranks=2, max_size=10))
@@ -55,7 +56,7 @@ def test_a_kernel_against_itself_is_the_same() -> None:
     data = data_of(pk.sweep(3))
     assert data.best is not None
     assert not any(one.change for one in blame_makespan(data.best, data.best))
-    assert comparison(data, data).count("No line changed.") == 2
+    assert comparison(data, data, PagePaths.of(())).count("No line changed.") == 2
 
 
 def test_a_line_is_known_again_where_it_moved(tmp_path: Path) -> None:

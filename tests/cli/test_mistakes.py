@@ -191,3 +191,34 @@ def test_a_deadlock_under_the_policy_asked_for(kernscope, write):
     assert asked.status == 1 and "mine.py:8" in asked.err and "mine.py:9" in asked.err
     ladder = kernscope("schedule", path)
     assert ladder.status == 0 and ladder.out.count("deadlock") >= 4
+
+
+@pytest.mark.parametrize("seed", ["-1", "-9223372036854775809"])
+def test_a_seed_below_zero(kernscope, good, seed):
+    """One line, exit 2: numpy's own generator takes no such seed."""
+    done = kernscope("run", good, "--seed", seed)
+    assert done.status == 2 and done.out == ""
+    assert done.err.splitlines()[0] == f"error: the seed is {seed}"
+
+
+def test_tensors_beyond_this_machines_memory(kernscope, write):
+    """``run`` refuses them before it asks the system for them; what needs no tensor's memory goes on."""
+    path = write(
+        """
+        def reference(x):
+            return {"o": x}
+
+
+        @ks.launch("huge", x=ks.hbm((8,), "f32"), o=ks.hbm((1 << 42,), "f32"), reference=reference)
+        @ks.launch("huge_input", x=ks.hbm((1 << 42,), "f32"), o=ks.hbm((8,), "f32"), reference=reference)
+        @ks.kernel
+        def copy(x, o):
+            tl.store(o[0:8], tl.load(x[0:8]))
+        """
+    )
+    for launch, largest in (("huge", "'o'"), ("huge_input", "'x'")):
+        done = kernscope("run", path, "--launch", launch)
+        assert done.status == 2 and done.out == ""
+        assert done.err.startswith("error: the HBM tensors of copy take 17,592,186,044,448 B (the largest, " + largest)
+        told = kernscope("report", path, "--launch", launch, "-o", "huge.html")
+        assert told.status in (0, 1) and "not executed: the HBM tensors" in told.out

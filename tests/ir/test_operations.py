@@ -4,6 +4,7 @@ import ast
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -149,6 +150,37 @@ def test_an_integer_that_the_tensor_cannot_hold_is_refused(dtype: str, value: in
     with pytest.raises(ks.DTypeError, match=f"{value} does not fit {dtype}"):
         result("add", tensor, value)
     assert result("add", tensor, value - 1 if value > 0 else value + 1)[1] is tensor.dtype
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign: float) -> None:
+    """Exactly where rounding to the dtype would make it infinite (or NaN): one float below that passes. The help holds
+    when it is followed."""
+    tensor = dense((4,), dtype)
+    finite, beyond = sign * float(ml_dtypes.finfo(dtype.numpy).max), sign * 4e38
+    for _ in range(80):  # halve the interval in which rounding turns
+        middle = (finite + beyond) / 2
+        with np.errstate(over="ignore"):
+            rounds_to = float(np.float64(middle).astype(dtype.numpy))
+        finite, beyond = (middle, beyond) if np.isfinite(rounds_to) else (finite, middle)
+    assert result("add", tensor, finite)[1] is dtype
+    with pytest.raises(ks.DTypeError, match=f"does not fit {dtype}") as caught:
+        result("add", tensor, beyond)
+    advised = re.match("use (-?[0-9.e+]+)", caught.value.help)
+    assert advised is not None
+    assert result("add", tensor, float(advised[1]))[1] is dtype
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_infinities_and_nan_pass_where_the_dtype_has_them(dtype: DType, value: float) -> None:
+    """All floats have NaN; of infinities f8e4m3 has none, and the error says so."""
+    if dtype is dtypes.float8e4m3 and np.isinf(value):
+        with pytest.raises(ks.DTypeError, match="no infinity"):
+            result("maximum", dense((4,), dtype), value)
+    else:
+        assert result("maximum", dense((4,), dtype), value)[1] is dtype
 
 
 def test_an_integer_beyond_every_float_is_refused() -> None:

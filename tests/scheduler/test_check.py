@@ -360,6 +360,55 @@ def test_lazy_waits_for_data_at_issue_and_for_the_end_of_what_blocks() -> None:
     assert [v.nodes for v in check(rushed)] == [(store, again)] and rules(rushed) == {"policy"}
 
 
+@ks.kernel
+def streams_over_a_dead_load(x: Any, y: Any, o: Any, *, sizes: Any, trans_b: bool, tile: Any) -> None:
+    """A composite whose buffers lie where a load nobody uses is still in flight."""
+    m, n, k = sizes
+    with tl.scratch_scope():
+        tl.load(x[:, :])
+    c = tl.composite("gemm", tl.ref(x[:m, :k]), tl.ref(y[:n, :k] if trans_b else y[:k, :n]), trans_b=trans_b, tile=tile)
+    tl.store(o[:m, :n], c)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("tile", [(64, 64, 64), (24, 20, 16), (7, 9, 5)])
+@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (50, 33, 41)])
+def test_bytes_that_a_composite_overwrites_are_no_data_of_it(
+    sizes: tuple[int, ...], trans_b: bool, tile: tuple[int, ...], policy: str
+) -> None:
+    """The CPU need not wait for a load into bytes that the composite's own stream takes over: only the write over them
+    does, whatever the tile's edges, and read as it lies or transposed."""
+    x = ks.hbm((64, 64), "f32")
+    graph = ks.trace(streams_over_a_dead_load, x, x, x, sizes=sizes, trans_b=trans_b, tile=tile)
+    made = schedule(graph, TWO_DMA, policy, "fast")
+    assert check(made) == []
+    dead, first = nodes_of(graph, "load")[:2]
+    shared = shares_bytes(graph, dead, first)
+    begun = moved(made, first, int(made.end_ps[dead]) - 1 - int(made.start_ps[first]))
+    assert ((dead, first) in [v.nodes for v in check(begun) if v.rule == "memory"]) is shared
+
+
+def test_a_composite_waits_at_issue_for_the_handle_it_reads() -> None:
+    """Its operand in scratch, still being loaded, is data of the command: also where its dots read what the command
+    itself streamed."""
+
+    @ks.kernel
+    def kernel(x: Any, o: Any) -> None:
+        a = tl.load(x[:, :])
+        tl.store(o[:, :], tl.composite("gemm", a, tl.ref(x[:, :]), tile=(16, 16, 16)))
+
+    made = schedule(ks.trace(kernel, ks.hbm((32, 32), "f32"), ks.hbm((32, 32), "f32")), None, "lazy", "fast")
+    load, stream, dot = nodes_of(made.graph, "load")[0], nodes_of(made.graph, "load")[1], nodes_of(made.graph, "dot")[0]
+    assert made.issue_ps[stream] == made.end_ps[load] and check(made) == []
+    command = made.graph.nodes.command == stream
+    early = attrs.evolve(made, issue_ps=np.where(command, made.issue_ps - 1, made.issue_ps))
+    found = check(early)
+    assert rules(early) == {"policy"} and (load, dot) in [v.nodes for v in found]
+    assert f"begins at {made.end_ps[load] - 1} ps, before %{load} load" in found[0].message
+    assert f"whose data it reads, ends at {made.end_ps[load]} ps" in found[0].message
+
+
 # --- the checker itself ---------------------------------------------------------------------------------------------
 
 

@@ -11,12 +11,14 @@ from problemgen import problems
 import kernscope as ks
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.matmul import matmul
+from kernscope.scheduler import bounds
 from kernscope.scheduler.bounds import LOADED_PATH, LONGEST_PATH
 from kernscope.scheduler.constraints import IN_ORDER_POLICIES
 from kernscope.scheduler.dag import Dag, longest_from_start, longest_to_end
 from kernscope.scheduler.heads import heads_and_tails
 from kernscope.scheduler.list_scheduling import left_shifted
 from kernscope.scheduler.list_search import EFFORTS
+from kernscope.scheduler.loops import number_loop
 from kernscope.scheduler.policies import Deadlock, run_policy
 from kernscope.scheduler.problem import Problem
 
@@ -125,3 +127,17 @@ def test_a_bound_names_itself() -> None:
     """The best bound's name is the first of the largest."""
     bounds = ks.schedule(ks.trace(matmul.launch("512"))).bounds
     assert bounds.best == LOADED_PATH and bounds.best_ps == max(bounds.each.values())
+
+
+def test_loops_are_compiled_by_the_size_of_the_graph_not_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound of an engine with few of the nodes runs as the graph's other loops do: their start-up is paid."""
+    graph = ks.trace(flash_attention.launch("2k"))
+    sizes: list[int] = []
+
+    def run(loop: Any, size: int, *columns: Any) -> int:
+        sizes.append(size)
+        return number_loop(loop, size, *columns)
+
+    monkeypatch.setattr(bounds, "number_loop", run)
+    ks.schedule(graph, "lazy")
+    assert sizes == [len(graph)] * 4, "a loop for each engine of one lane"

@@ -277,3 +277,9 @@ def test_the_ladder_by_name_and_number(flash: ks.Graph) -> None:
     with pytest.raises(KeyError):
         ladder["blocking"]
     assert str(ladder).splitlines()[0].split()[0] == "list"
+
+
+def test_the_critical_chain_is_walked_once(flash: ks.Graph) -> None:
+    """A schedule does not change, and a report asks for its chain in many places."""
+    made = schedule(flash)
+    assert made.critical_chain() is made.critical_chain()

@@ -194,29 +194,99 @@ def test_a_cycle_is_named() -> None:
     assert caught.value.nodes == (1, 3, 2)
 
 
+INT64 = np.iinfo(np.int64)
+UNSIGNED = np.array([0, 2**64 - 1], dtype=np.uint64)
+CASE: dict[str, Any] = {"durations_ps": [1, 2], "engine": [0, 0], "channels": [1], "edges": [(0, 1)]}
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "message", "help_"),
     [
-        ({"durations_ps": [1, -1]}, "durations_ps holds values from -1 to 1"),
-        ({"durations_ps": [1.5, 2.0]}, r"durations_ps of shape \(2,\) and dtype float64"),
-        ({"engine": [0]}, r"engine of shape \(1,\)"),
-        ({"engine": [0, 1]}, "engine holds values from 0 to 1"),
-        ({"channels": [0]}, "channels holds values from 0 to 0"),
-        ({"edges": [(0, 2)]}, "edges holds values from 0 to 2"),
-        ({"edges": [(0, 1, 2)]}, r"edges of shape \(1, 3\)"),
-        ({"release_ps": [-1, 0]}, "release_ps holds values from -1 to 0"),
-        ({"scratch": 5}, "scratch=5"),
-        ({"scratch": ([1, 1], None)}, r"scratch=\(\[1, 1\], None\)"),
-        ({"scratch": ([1, 1], 7.9)}, r"scratch=\(\[1, 1\], 7.9\)"),
-        ({"scratch": ([1, 1], 7, 9)}, r"scratch=\(\[1, 1\], 7, 9\)"),
-        ({"scratch": ([1], 7)}, r"scratch of shape \(1,\)"),
+        ({"durations_ps": [1, -1]}, "durations_ps holds values from -1 to 1", "pass 0 or more"),
+        ({"durations_ps": [1.5, 2.0]}, "durations_ps of shape (2,) and dtype float64: [1.5, 2.0]", "whole numbers"),
+        (
+            {"durations_ps": [1, float("nan")]},
+            "durations_ps of shape (2,) and dtype float64: [1, nan]",
+            "whole numbers",
+        ),
+        ({"durations_ps": [[1], [1, 2]]}, "durations_ps = [[1], [1, 2]]: not rows of one length", "one for each"),
+        ({"durations_ps": UNSIGNED}, f"durations_ps holds values from 0 to {2**64 - 1}", f"{INT64.max} at most"),
+        ({"durations_ps": [2**70, 1]}, f"durations_ps of shape (2,) and dtype object: [{2**70}, 1]", "int64 holds"),
+        ({"durations_ps": [INT64.max, 1]}, f"durations and releases add up to {2**63}", "use a coarser unit"),
+        ({"durations_ps": [True, False]}, "durations_ps of shape (2,) and dtype bool: [True, False]", "whole numbers"),
+        ({"durations_ps": None}, "durations_ps of shape () and dtype object: None", "one for each"),
+        ({"engine": [0]}, "engine of shape (1,) and dtype int64: [0]", "whole numbers that int64 holds, (2,)"),
+        ({"engine": [0, 1]}, "engine holds values from 0 to 1", "pass -1 or more, 0 at most"),
+        ({"engine": [-2, 0]}, "engine holds values from -2 to 0", "pass -1 or more, 0 at most"),
+        ({"engine": UNSIGNED}, f"engine holds values from 0 to {2**64 - 1}", "pass -1 or more, 0 at most"),
+        ({"engine": [[0], [0, 1]]}, "engine = [[0], [0, 1]]: not rows of one length", "(2,)"),
+        ({"channels": [0]}, "channels holds values from 0 to 0", "pass 1 or more"),
+        ({"channels": 1}, "channels of shape () and dtype int64: 1", "one for each"),
+        ({"edges": [(0, 2)]}, "edges holds values from 0 to 2", "pass 0 or more, 1 at most"),
+        ({"edges": [(-1, 0)]}, "edges holds values from -1 to 0", "pass 0 or more, 1 at most"),
+        ({"edges": [(0, 1, 2)]}, "edges of shape (1, 3) and dtype int64: [(0, 1, 2)]", "(m, 2): [(from, to), ...]"),
+        ({"edges": [[0, 1], [1]]}, "edges = [[0, 1], [1]]: not rows of one length", "(m, 2): [(from, to), ...]"),
+        ({"edges": [[]]}, "edges of shape (1, 0) and dtype float64: [[]]", "(m, 2)"),
+        ({"edges": {(0, 1)}}, "edges of shape () and dtype object: {(0, 1)}", "(m, 2)"),
+        ({"edges": UNSIGNED[None]}, f"edges holds values from 0 to {2**64 - 1}", "pass 0 or more, 1 at most"),
+        ({"release_ps": [-1, 0]}, "release_ps holds values from -1 to 0", "pass 0 or more"),
+        ({"release_ps": [float("inf"), 0]}, "release_ps of shape (2,) and dtype float64: [inf, 0]", "(2,)"),
+        ({"priority": UNSIGNED}, f"priority holds values from 0 to {2**64 - 1}", f"{INT64.max} at most"),
+        ({"priority": None}, "priority of shape () and dtype object: None", "(2,)"),
+        ({"priority": [[1], [1, 2]]}, "priority = [[1], [1, 2]]: not rows of one length", "(2,)"),
+        ({"scratch": 5}, "scratch=5", "pass two things"),
+        ({"scratch": ([1, 1], None)}, "scratch=([1, 1], None)", "pass two things"),
+        ({"scratch": ([1, 1], 7.9)}, "scratch=([1, 1], 7.9)", "pass two things"),
+        ({"scratch": ([1, 1], True)}, "scratch=([1, 1], True)", "pass two things"),
+        ({"scratch": ([1, 1], 7, 9)}, "scratch=([1, 1], 7, 9)", "pass two things"),
+        ({"scratch": ([1], 7)}, "scratch of shape (1,) and dtype int64: [1]", "(2,)"),
+        ({"scratch": ([1, [1]], 7)}, "scratch = [1, [1]]: not rows of one length", "(2,)"),
+        ({"scratch": ([INT64.max] * 2, 7)}, f"the results' bytes add up to {2**64 - 2}", "use a coarser unit"),
     ],
 )
-def test_arrays_that_do_not_fit(change: dict[str, Any], message: str) -> None:
-    """Every array of the wrong shape, kind or range is refused by name."""
-    case: dict[str, Any] = {"durations_ps": [1, 2], "engine": [0, 0], "channels": [1], "edges": [(0, 1)]}
-    with pytest.raises(InfeasibleError, match=message):
-        schedule_dag(**{**case, **change})
+def test_arrays_that_do_not_fit(change: dict[str, Any], message: str, help_: str) -> None:
+    """Every array of the wrong shape, kind or range is refused by name, with its values and what to pass; unsigned
+    columns and numbers past int64 never turn into others."""
+    with pytest.raises(InfeasibleError) as caught:
+        schedule_dag(**{**CASE, **change})
+    assert message in caught.value.message and help_ in caught.value.help
+
+
+@pytest.mark.parametrize("effort", [[], None, 5, "fasst", np.array(["fast", "high"])], ids=repr)
+def test_an_effort_that_is_none(effort: Any) -> None:
+    """Of whatever type, hashable or not."""
+    with pytest.raises(PolicyError, match="no effort") as caught:
+        schedule_dag(**CASE, effort=effort)
+    assert "fast" in caught.value.help
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, None, True, 2**31, [1, 2]], ids=repr)
+def test_a_seed_that_is_none(seed: Any) -> None:
+    """Refused at every effort, whether it would be used or not; an integer of numpy's is one."""
+    for effort in EFFORTS:
+        with pytest.raises(PolicyError, match="a seed of") as caught:
+            schedule_dag(**CASE, effort=effort, seed=seed)
+        assert caught.value.help == "give a whole number from 0 to 2147483647"
+    assert schedule_dag(**CASE, effort="high", seed=np.int64(3)).tolist() == [0, 1]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint64", "int64"])
+def test_columns_of_any_integer_type_are_taken(dtype: str) -> None:
+    """Signed or unsigned, of any width: the same times; no edges are an empty list, or an array of two columns."""
+    arrays = {name: np.array(value, dtype=dtype) for name, value in CASE.items()}
+    assert schedule_dag(**arrays).tolist() == [0, 1]
+    nothing: Any
+    for nothing in ([], np.zeros((0, 2)), np.zeros(0, dtype=dtype)):
+        assert schedule_dag(**{**arrays, "edges": nothing, "engine": [0, -1]}).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("scratch", [None, ([1, 1, 1], 3), ([1, 1, 1], 2**80)])
+def test_priorities_at_the_ends_of_int64_are_an_order(effort: str, scratch: Any) -> None:
+    """The least goes last and the greatest first, with and without a limit of scratch, and no effort overflows."""
+    case: dict[str, Any] = {"durations_ps": [1, 2, 4], "engine": [0, 0, 0], "channels": [1], "edges": []}
+    start = schedule_dag(**case, priority=[INT64.min, 0, INT64.max], effort=effort, scratch=scratch)
+    assert start.tolist() == [6, 4, 0]
 
 
 def test_more_lanes_than_nodes_change_nothing() -> None:

@@ -350,3 +350,49 @@ def test_tl_outside_a_trace_says_so() -> None:
     with pytest.raises(ks.NotTracingError, match="outside a trace") as caught:
         tl.zeros((4,), "f32")
     assert "ks.trace" in caught.value.help
+
+
+def _composite(h: Any) -> Any:
+    return tl.composite("gemm", h[0:16, :], h[0:16, :], epilogue=[("mul", 1e300)])
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype"),
+    [
+        (lambda h: h + 1e30, "f16"),
+        (lambda h: h > -1e30, "f16"),
+        (lambda h: h * 70000, "f16"),
+        (lambda h: tl.maximum(h, np.float32(1e30)), "f16"),
+        (lambda h: tl.where(h > 0, h, -1e30), "f16"),
+        (lambda h: tl.where(h > 0, 1e300, 0.0), "f16"),
+        (lambda h: tl.clamp(h, -1e5, 1e5), "f16"),
+        (lambda h: tl.fma(h, 2.0, 1e5), "f16"),
+        (lambda h: tl.full((4,), 1000.0, tl.float8e4m3), "f16"),
+        (lambda h: tl.full((4,), float("inf"), tl.float8e4m3), "f16"),
+        (lambda h: h - 3.4028235e38, "bf16"),
+        (_composite, "f16"),
+    ],
+)
+def test_a_constant_that_the_dtype_cannot_hold_is_refused_at_its_line(make: Callable[[Any], Any], dtype: str) -> None:
+    """A float is no kinder than an integer: nothing becomes infinite, or NaN, that was not written so."""
+    with pytest.raises(ks.DTypeError, match="does not fit") as caught:
+        one(make, dtype)
+    assert caught.value.help
+    assert caught.value.places[0][1].file == __file__
+
+
+@pytest.mark.parametrize("pad", [1e30, 70000, -1e300])
+def test_a_pad_that_the_dtype_cannot_hold_is_refused(pad: float) -> None:
+    """What fills the outside is a constant like any other."""
+    with pytest.raises(ks.DTypeError, match="does not fit f16"):
+        trace(lambda x: tl.load(x[60:70, :], pad=pad))
+
+
+def test_a_masked_row_is_infinite_only_on_request() -> None:
+    """`-inf` is what was written; a large constant belongs into a wide dtype."""
+    for make in (
+        lambda h: tl.where(h > 0, h, float("-inf")),
+        lambda h: tl.where(h > 0, h.to(tl.float32), -1e30),
+        lambda h: tl.where(h > 0, h, -65504.0),
+    ):
+        one(make, "f16")

@@ -2,6 +2,7 @@
 
 import functools
 import linecache
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.ir.location import CALLERS_KEPT
 
 X = ks.hbm((8, 8), "f32")
 HERE = __file__
@@ -356,3 +358,43 @@ def test_errors_blame_the_authors_line_never_kernscopes() -> None:
     (role, where), *more = caught.value.places
     assert (role, where.file, where.line, more) == ("here", HERE, at(helper, 1), [])
     assert f"{HERE}:{where.line} in helper" in str(caught.value)
+
+
+def nested(depth: int, h: Any) -> Any:
+    return nested(depth - 1, h) if depth else tl.exp(h)
+
+
+def test_of_many_callers_the_nearest_are_told_and_the_others_counted() -> None:
+    """A kernel may recurse deeply: a location holds so many callers and no more, and says how many it leaves out."""
+
+    def kernel(x: Any) -> None:
+        nested(40, tl.load(x))
+
+    exp = trace(kernel)[1]
+    assert exp.location is not None
+    assert callers(exp) == [(at(nested, 1), "nested")] * CALLERS_KEPT
+    assert exp.location.callers_left_out == 41 - CALLERS_KEPT
+    shallow = trace(lambda x: nested(1, tl.load(x)))[1]
+    assert shallow.location is not None
+    assert (len(shallow.location.stack), shallow.location.callers_left_out) == (2, 0)
+
+
+def test_the_positions_in_a_code_object_are_decoded_once() -> None:
+    """However many of its lines the kernel comes by: decoding them takes time in proportion to all of the code."""
+    lines = [f"    tl.store(x, t + {i}.0)" for i in range(30)]
+    names: dict[str, Any] = {"tl": tl}
+    exec("\n".join(["def kernel(x):", "    t = tl.load(x)", *lines]), names)
+    decoded = 0
+
+    def tell(frame: Any, event: str, argument: Any) -> None:
+        nonlocal decoded
+        decoded += event == "c_call" and argument.__name__ == "co_positions"
+
+    before = sys.getprofile()
+    sys.setprofile(tell)
+    try:
+        graph = trace(names["kernel"])
+    finally:
+        sys.setprofile(before)
+    assert {node.location.line for node in graph if node.location} == set(range(2, 33))
+    assert decoded == 1

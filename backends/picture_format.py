@@ -1,13 +1,13 @@
-"""Writing a picture or a page to where the user asked for it."""
+"""The format of a picture: what its path or its caller says."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from ..ir.errors import OptionError, OutputError, did_you_mean
+from ..ir.errors import OptionError, did_you_mean
 
-__all__ = ["check_folder", "choose_format", "write_output"]
+__all__ = ["choose_format"]
 
 
 def choose_format(path: str | os.PathLike[str] | None, format: str | None, known: tuple[str, ...]) -> str:
@@ -35,30 +35,3 @@ def choose_format(path: str | os.PathLike[str] | None, format: str | None, known
 def _formats_help(asked: str, known: tuple[str, ...], listed: str) -> str:
     near = did_you_mean(asked, known, what="formats")
     return f"{near} formats are {listed}" if near.startswith("did you mean") else f"formats are {listed}"
-
-
-def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise ``OutputError`` before any work is done where the path's folder does not exist or the path is a folder."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise OutputError(
-            f"cannot write {target}: there is no folder {target.parent}",
-            help="make the folder first, or name another path",
-        )
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise OutputError(f"cannot write {target}: permission denied", help="name a path that you may write to")
-    if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder", help="name a file inside it")
-
-
-def write_output(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Write a file and return its path. Raises ``OutputError`` where that is not possible."""
-    target = Path(path)
-    check_folder(target)
-    try:
-        target.write_bytes(data)
-    except OSError as problem:
-        raise OutputError(
-            f"cannot write {target}: {problem.strerror or problem}", help="name a path that you may write to"
-        ) from problem
-    return target
