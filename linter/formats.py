@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from ..ir.location import Location
 from .excerpt import pointer
 from .findings import SEVERITIES, Diagnostic, Failure, LintReport
@@ -52,6 +54,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "severity": diagnostic.severity,
         "message": diagnostic.message,
         "help": diagnostic.help,
+        "fixes": [attrs.asdict(fix) for fix in diagnostic.fixes],
         "nodes": list(diagnostic.nodes),
         "locations": [
             {"role": place.role, **_place(place.location), "callers": [_place(c) for c in place.location.stack]}

@@ -1,4 +1,4 @@
-"""Which nodes access a storage: looked up by storage, of the graph's rows by node."""
+"""Which nodes access a storage: the accesses of a graph, looked up by storage."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ class Readers:
         """The nodes that read a storage, ascending."""
         rows = slice(int(self._start[storage]), int(self._start[storage + 1]))
         found: IntArray = self._node[rows][self._reads[rows]]
+        return found
+
+    def writers(self, storage: int) -> IntArray:
+        """The nodes that write a storage, ascending."""
+        rows = slice(int(self._start[storage]), int(self._start[storage + 1]))
+        found: IntArray = self._node[rows][~self._reads[rows]]
         return found
 
     def last_access(self, storage: int) -> int:

@@ -21,7 +21,7 @@ from .rewriting import Rewriting, indentation
 from .sites import Body, body_of
 from .syntax import Syntax, loaded_names, stored_names
 
-__all__ = ["Kept", "as_fix", "find_kept", "outer_handle", "write_over"]
+__all__ = ["Kept", "as_fix", "find_kept", "write_over"]
 
 Block = ast.With | ast.For | ast.While
 
@@ -157,7 +157,7 @@ def find_kept(body: Body, block: Block, rows: Sequence[int]) -> Kept | None:
     if made is None or body.syntax.language is None:
         return None
     write, name = made
-    outer = [outer_handle(body, block, row, name) for row in rows]
+    outer = _outer_handles(body, block, rows, name)
     if outer[0] is not None:
         meant = _written_over(body, block, rows, outer, write, name)
         return Kept(body.syntax, write, name) if meant else None
@@ -184,22 +184,27 @@ def _made_by(body: Body, block: Block, rows: Sequence[int]) -> tuple[ast.Assign 
     return (statement, name) if named and len(layouts) == 1 else None
 
 
-def outer_handle(body: Body, block: Block, row: int, name: str) -> int | None:
-    """The allocation that a name meant before ``block``: made by the same function, outside and before it, of the
-    layout of ``row``, and still there."""
+def _outer_handles(body: Body, block: Block, rows: Sequence[int], name: str) -> list[int | None]:
+    """For each of some allocations the one that a name meant before ``block``: the last one made by the same function
+    outside and before it, of the same layout; None where there is none, or it is gone."""
     storages = body.graph.storages
     if name not in body.graph.names:
-        return None
-    same = (storages.name[:row] == body.graph.names.index(name)) & (storages.layout[:row] == storages.layout[row])
-    same &= storages.rank[:row] == storages.rank[row]
-    for candidate in np.flatnonzero(same)[::-1].tolist():
-        statement = body.statement(int(storages.stack[candidate]))
-        if statement is None or statement.lineno > block.lineno or body.lies_in(statement, block):
-            continue
-        freed = int(storages.freed[candidate])
-        if freed < 0 or freed > storages.born[row]:
-            return int(candidate)
-    return None
+        return [None] * len(rows)
+    like = (storages.name == body.graph.names.index(name)) & (storages.layout == storages.layout[rows[0]])
+    outside = [stack for stack in np.unique(storages.stack[like]).tolist() if _is_before(body, block, stack)]
+    candidates = np.flatnonzero(like & np.isin(storages.stack, outside))
+    found: list[int | None] = []
+    for row, place in zip(rows, np.searchsorted(candidates, rows).tolist(), strict=True):
+        handle = int(candidates[place - 1]) if place else row
+        freed = int(storages.freed[handle])
+        there = place and storages.rank[handle] == storages.rank[row] and (freed < 0 or freed > storages.born[row])
+        found.append(handle if there else None)
+    return found
+
+
+def _is_before(body: Body, block: Block, stack: int) -> bool:
+    statement = body.statement(stack) if stack >= 0 else None
+    return statement is not None and statement.lineno <= block.lineno and not body.lies_in(statement, block)
 
 
 def _written_over(
@@ -252,7 +257,7 @@ def _is_meant(body: Body, block: Block, handle: int, name: str) -> bool:
         return True
     for node in body.readers.of(handle).tolist():
         statement = body.statement_of(node)
-        if body.lies_in(statement, block) and statement is not None and name in loaded_names(statement):
+        if body.lies_in(statement, block) and body.loads(statement, name):
             return True
         if isinstance(statement, ast.AugAssign) and statement.target in _names(statement, name):
             return True
@@ -272,7 +277,7 @@ def _means(body: Body, block: Block, value: int | None, following: int | None, m
         if statement is None:
             return False
         own = body.lies_in(statement, block) and node < next_born and statement.lineno >= made.lineno
-        if not own and name not in loaded_names(statement):
+        if not own and not body.loads(statement, name):
             return False
     return True
 
@@ -286,7 +291,7 @@ def _assigned_on(body: Body, block: Block, rows: Sequence[int], source: str, mad
         if statement.value.id != source or len(targets) != 1 or not isinstance(targets[0], ast.Name):
             continue
         name = targets[0].id
-        outer = [outer_handle(body, block, row, name) for row in rows]
+        outer = _outer_handles(body, block, rows, name)
         if statement.lineno > made.lineno and _written_over(body, block, rows, outer, statement, name):
             return Kept(body.syntax, statement, name, source)
     return None

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...ir.tables import Mode
 from ..rule import LintContext
 from .edits import Fix
 from .rewriting import Rewriting, indentation
@@ -148,9 +147,9 @@ def use_held(context: LintContext, again: int, held: int, pairs: Sequence[tuple[
     if sum(not isinstance(n.ctx, ast.Load) for n in writers) != 1 or (function and name.id in _parameters(function)):
         return None
     holders = np.flatnonzero(graph.nodes.stack == held)
-    for load, holder in pairs:
-        before = holders[(holders < load) & (graph.nodes.rank[holders] == graph.nodes.rank[load])]
-        if not len(before) or before[-1] != holder or not _interchangeable(context, load, holder):
+    latest = np.searchsorted(holders, [load for load, _ in pairs]) - 1  # ids are rank-major: within the rank, if any
+    for (load, holder), place in zip(pairs, latest.tolist(), strict=True):
+        if place < 0 or holders[place] != holder or not _interchangeable(context, load, holder):
             return None
     rewriting = Rewriting(body.syntax)
     rewriting.replace(rewriting.start(second[0]), rewriting.stop(second[0]), name.id)
@@ -175,14 +174,14 @@ def _interchangeable(context: LintContext, load: int, holder: int) -> bool:
         return False
     last = context.readers.last_access(storage)
     freed = int(graph.storages.freed[other])
-    writes = accesses.node[(accesses.storage == other) & (accesses.mode == Mode.WRITE)]
-    own = accesses.node[(accesses.storage == storage) & (accesses.mode == Mode.WRITE)]
-    return len(own) == 1 and (freed < 0 or freed > last) and not np.any((writes > holder) & (writes <= last))
+    writes = context.readers.writers(other)
+    once = len(context.readers.writers(storage)) == 1
+    return once and (freed < 0 or freed > last) and not np.any((writes > holder) & (writes <= last))
 
 
 def load_before_loop(context: LintContext, stack: int, repeats: int) -> Fix | None:
     """A load that does not depend on its loop's iterations above the loop; None unless all but the first of each rank
-    repeat, and it is a line of its own."""
+    repeat. One within a larger expression gets a name there."""
     graph, body = context.graph, body_of(context, stack)
     found = None if body is None else _load_at(body, stack)
     if body is None or found is None:
@@ -190,7 +189,7 @@ def load_before_loop(context: LintContext, stack: int, repeats: int) -> Fix | No
     call, statement = found
     syntax, target = body.syntax, _whole(statement, call)
     loads = np.flatnonzero(graph.nodes.stack == stack)
-    if target is None or len(loads) - repeats != len(np.unique(graph.nodes.rank[loads])):
+    if len(loads) - repeats != len(np.unique(graph.nodes.rank[loads])):
         return None
     loop = syntax.parents[statement]
     if not isinstance(loop, ast.For | ast.While) or statement not in loop.body:
@@ -198,17 +197,23 @@ def load_before_loop(context: LintContext, stack: int, repeats: int) -> Fix | No
     outermost, names = loop, _fixed_names(syntax, call)
     while isinstance(above := syntax.parents[outermost], ast.For | ast.While) and outermost in above.body:
         outermost = above
-    once = (
-        sum(
-            isinstance(n, ast.Name) and n.id == target.id and not isinstance(n.ctx, ast.Load)
-            for n in ast.walk(syntax.function(statement) or syntax.tree)
-        )
-        == 1
-    )
-    if names & stored_names(outermost) or not once or any(_written_again(context, int(n)) for n in loads):
+    if names & stored_names(outermost) or any(_written_again(context, int(n)) for n in loads):
         return None
     rewriting = Rewriting(syntax)
-    rewriting.put_line(outermost.lineno, f"{indentation(syntax, outermost)}{_one_line(syntax, statement)}")
+    before = indentation(syntax, outermost)
+    if target is None:
+        if not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign):
+            return None
+        name, text = _name_for(syntax, call), _one_line(syntax, call)
+        rewriting.put_line(outermost.lineno, f"{before}{name} = {text}")
+        rewriting.replace(rewriting.start(call), rewriting.stop(call), name)
+        written = f"above the loop at line {outermost.lineno} write `{name} = {text}`"
+        return Fix(f"{written}, and at line {call.lineno} use `{name}`", rewriting.edits())
+    around = syntax.function(statement) or syntax.tree
+    same = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == target.id]
+    if sum(not isinstance(n.ctx, ast.Load) for n in same) != 1:
+        return None
+    rewriting.put_line(outermost.lineno, f"{before}{_one_line(syntax, statement)}")
     rewriting.delete(statement)
     return Fix(f"move line {statement.lineno} above the loop at line {outermost.lineno}", rewriting.edits())
 
@@ -216,4 +221,4 @@ def load_before_loop(context: LintContext, stack: int, repeats: int) -> Fix | No
 def _written_again(context: LintContext, load: int) -> bool:
     accesses = context.graph.accesses
     storage = accesses.storage[int(context.graph.access_start[load + 1]) - 1]
-    return int(np.count_nonzero((accesses.storage == storage) & (accesses.mode == Mode.WRITE))) > 1
+    return len(context.readers.writers(int(storage))) > 1

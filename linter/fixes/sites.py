@@ -10,7 +10,7 @@ from ...ir.graph import Graph
 from ...ir.location import Location
 from ...ir.tables import IntArray
 from ..rule import LintContext
-from .syntax import Syntax, syntax_of
+from .syntax import Syntax, loaded_names, syntax_of
 
 __all__ = ["Body", "body_of", "chain", "nodes_through"]
 
@@ -34,6 +34,7 @@ class Body:
         self.callers = chain(self.graph, stack)[:-1]
         self.frame = _frame(self.graph, stack)
         self._statements: dict[int, ast.stmt | None] = {}
+        self._loads: dict[ast.stmt, set[str]] = {}
 
     def place(self, stack: int) -> Location | None:
         """Where this function stands while a stack row runs: its own line, or that of its call; None outside of it."""
@@ -55,6 +56,14 @@ class Body:
     def statement_of(self, node: int) -> ast.stmt | None:
         """The statement of this function that runs a node."""
         return self.statement(int(self.graph.nodes.stack[node]))
+
+    def loads(self, statement: ast.stmt | None, name: str) -> bool:
+        """Whether a statement reads a name."""
+        if statement is None:
+            return False
+        if statement not in self._loads:
+            self._loads[statement] = loaded_names(statement)
+        return name in self._loads[statement]
 
     def lies_in(self, statement: ast.stmt | None, block: ast.AST) -> bool:
         """Whether a statement stands somewhere within another one."""

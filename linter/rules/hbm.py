@@ -73,8 +73,8 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
     if op == "store":
         return "for a ragged edge write `tl.store(region, h, clip=True)`; else run the loop one tile less"
     return (
-        "for a ragged edge write `tl.load(region, pad=...)` with the value that changes nothing: 0 of a sum, "
-        '`float("-inf")` of a maximum; else run the loop one tile less'
+        "for a ragged edge write `tl.load(region, pad=...)`, with what changes nothing (0 of a sum); "
+        "else run the loop one tile less"
     )
 
 

@@ -50,9 +50,10 @@ def _op(context: LintContext, node: int | None) -> str:
 
 
 def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    kept: dict[int, Fix | None] = {}
     for fault, nodes in _grouped(context, ViolationKind.USE_AFTER_SCOPE):
         name = context.name_of(fault.allocation)
-        fix = _kept(context, fault)
+        fix = _kept(context, fault, kept)
         yield Finding(
             message=f"{name} is read by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
             places=context.places(
@@ -68,10 +69,11 @@ def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterat
 
 
 def _write_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    kept: dict[int, Fix | None] = {}
     for fault, nodes in _grouped(context, ViolationKind.WRITE_AFTER_SCOPE):
         storages = context.graph.storages
         name = context.name_of(fault.allocation)
-        fix = _kept(context, fault)
+        fix = _kept(context, fault, kept)
         yield Finding(
             message=f"{name} is written by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
             places=context.places(
@@ -99,10 +101,17 @@ def _opening(context: LintContext, fault: Violation) -> int:
     return int(scopes.stack[int(context.graph.storages.scope[fault.allocation])])
 
 
-def _kept(context: LintContext, fault: Violation) -> Fix | None:
-    """The change by which all allocations of the faulty one's line outlive the scopes that they are used after."""
+def _kept(context: LintContext, fault: Violation, known: dict[int, Fix | None]) -> Fix | None:
+    """The change by which all allocations of the faulty one's line outlive the scopes that they are used after.
+    ``known`` are those found before, by stack row."""
+    made = int(context.graph.storages.stack[fault.allocation])
+    if made not in known:
+        known[made] = _keep_line(context, made)
+    return known[made]
+
+
+def _keep_line(context: LintContext, made: int) -> Fix | None:
     graph = context.graph
-    made = int(graph.storages.stack[fault.allocation])
     last: dict[int, int] = {}
     for kind in (ViolationKind.USE_AFTER_SCOPE, ViolationKind.WRITE_AFTER_SCOPE):
         columns = context.liveness.violation_columns.of(kind)
