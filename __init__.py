@@ -15,6 +15,7 @@ import importlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from . import blas_threads as _blas_threads  # noqa: F401  (first: it is too late once numpy is loaded)
 from .api import check, compare, lint, liveness, rebuffer, run, schedule, trace
 from .fitting import Fit, FitRow, fit
 from .ir import errors

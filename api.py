@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
-from .frames import with_author_frames
 from .ir.columns import expect_graph
-from .ir.errors import InputError, KernelRaisedError, OptionError, shown
+from .ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
+from .ir.frames import author_place
 from .ir.graph import Graph
+from .ir.unstored import Unstored
 from .linter import LintReport, lint_graph
 from .scheduler.buffering import rebuffer
 from .scheduler.check import check
@@ -196,6 +198,9 @@ def run(
 ) -> dict[str, Array]:
     """Execute a graph on numbers; every stored tensor by name, in its own shape and dtype.
 
+    A tensor without input starts with all bits set, with and without ``poison``: what is never stored comes back as NaN
+    in every float dtype, -1 in signed and the largest number in unsigned integers, and true; KS504 names it.
+
     ``inputs`` are arrays by tensor name (default: those the kernel was traced with; never changed). ``order`` is
     ``"program"``, a schedule, or the ids of all nodes. ``poison`` fills rewound scratch with NaN. Raises ``InputError``
     for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, ``ExecutionError`` for a graph with
@@ -207,7 +212,12 @@ def run(
     return execute(graph, inputs, order, poison).outputs
 
 
-def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Comparison]:
+def compare_with_launch(
+    launch: Launch,
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+    unstored: Mapping[str, Unstored] = MappingProxyType({}),
+) -> list[Comparison]:
     """A launch's outputs beside what its reference function computes from the same inputs; empty without a reference.
 
     The reference is called with the arguments that its signature names: HBM tensors as arrays, the others as the launch
@@ -234,11 +244,12 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
             )
     try:
         expected: Any = launch.reference(**given)
-    except Exception as error:
+    except TimeLimitError:
+        raise
+    except (Exception, SystemExit) as error:
         raise KernelRaisedError(
-            f"the reference of {launch.kernel.name} raised {with_author_frames(error)}",
-            help="the error is the reference's own",
-        ) from error
+            f"the reference of {launch.kernel.name} raised {raised(error)}", help=_reference_help(given)
+        ).at(author_place(error.__traceback__)) from error
     if isinstance(expected, np.ndarray) and len(outputs) == 1:
         expected = dict.fromkeys(outputs, expected)
     if not isinstance(expected, Mapping):
@@ -247,4 +258,15 @@ def compare_with_launch(launch: Launch, inputs: Mapping[str, Array], outputs: Ma
             f"the reference of {launch.kernel.name} returned {type(expected).__name__}",
             help=f"return the expected outputs by name: {{{names}}}",
         )
-    return compare_with_reference(outputs, expected, launch.tolerance)
+    return compare_with_reference(outputs, expected, launch.tolerance, unstored)
+
+
+def _reference_help(given: Mapping[str, Any]) -> str:
+    """What to do about a reference that raised: its own fault, unless it was called with something it cannot know."""
+    for name, value in given.items():
+        if not isinstance(value, np.ndarray | np.generic | bool | int | float | complex | str | None):
+            return (
+                f"it was called with {name}={shown(value)}, which is no array: leave {name} out of its parameters if "
+                "the kernel only stores it, and pass data as arrays or ks.hbm(...), each in a parameter of its own"
+            )
+    return "the error is the reference's own"

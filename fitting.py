@@ -14,11 +14,10 @@ import numpy as np
 
 from . import api
 from .fitting_table import Fit, FitRow, Verdict
-from .frames import author_frames
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
+from .ir.frames import author_place, is_own_fault
 from .ir.graph import Graph
-from .ir.location import Location
-from .ir.ops import OPERATIONS, Engine
+from .ir.ops import OPERATIONS, Kind
 from .ir.text import quote
 from .linter import RULES, lint_graph
 from .scheduler.liveness import Liveness, ViolationKind, liveness
@@ -36,8 +35,10 @@ MAX_VALUES = 10_000
 #: What stops a value, besides overflow: a kernel with such a finding is no kernel to ship, however small its scratch.
 _ERROR_RULES = tuple(code for code, rule in RULES.items() if rule.severity == "error" and code != "KS101")
 
+Tracer = Callable[[Launch, Machine], Graph]
+
 #: By operation, whether it keeps an engine busy.
-_WORKS = OPERATIONS.mask(lambda operation: operation.engine is not Engine.NONE)
+_WORKS = OPERATIONS.mask(lambda operation: operation.kind is not Kind.NONE)
 
 
 def fit(
@@ -76,8 +77,10 @@ def search_fit(
     values: Iterable[int | float],
     goal: str,
     progress: Callable[[int, int, str], None] = lambda done, total, last: None,
+    trace: Tracer = lambda launch, machine: api.trace_for(launch, machine, record=True),
 ) -> Fit:
-    """As :func:`fit`, for a launch and a machine; ``progress`` is called after each value."""
+    """As :func:`fit`, for a launch and a machine; ``progress`` is called after each value, ``trace`` with each of its
+    launches."""
     if not isinstance(goal, str) or goal not in GOALS:
         raise OptionError(f"goal {shown(goal)}", help=did_you_mean(str(goal), GOALS, what="it can be"))
     known = launch.kernel.signature.parameters
@@ -98,14 +101,14 @@ def search_fit(
     rows = []
     for number, value in enumerate(tried):
         chosen = attrs.evolve(launch, arguments=MappingProxyType({**launch.arguments, parameter: value}))
-        rows.append(_try(chosen, machine, value, goal))
+        rows.append(_try(chosen, machine, value, goal, trace))
         progress(number + 1, len(tried), f"{parameter}={value}")
     return Fit(
         title=f"{launch.kernel.name}:{launch.name}" if launch.name else launch.kernel.name,
         parameter=parameter,
         goal=goal,
         machine=machine.name,
-        budget_bytes=machine.target.scratch_bytes,
+        budget_bytes=int(machine.target.capacities[machine.target.results_memory]),
         rows=tuple(rows),
     )
 
@@ -145,14 +148,16 @@ def _checked(values: Iterable[Any]) -> list[int | float]:
     return sorted(set(plain))
 
 
-def _try(launch: Launch, machine: Machine, value: int | float, goal: str) -> FitRow:
+def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace: Tracer) -> FitRow:
     try:
-        graph = api.trace_for(launch, machine, record=True)
+        graph = trace(launch, machine)
     except (Exception, SystemExit) as error:  # whatever a kernel may raise is its reason to refuse the value
+        if is_own_fault(error):
+            raise
         return _refused(value, error)
     live = liveness(graph)
     peak = live.peak_bytes
-    if peak > machine.target.scratch_bytes:
+    if not live.fits:
         return _overflow(value, live)
     errors = lint_graph(graph, machine=machine, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
     if errors:
@@ -179,24 +184,19 @@ def _refused(value: int | float, error: BaseException) -> FitRow:
     first_line = text.strip().splitlines()[0] if text.strip() else ""
     reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
     places = error.places if isinstance(error, KernscopeError) else []
-    return FitRow(value, "refused", reason, places[0][1] if places else _raised_at(error))
-
-
-def _raised_at(error: BaseException) -> Location | None:
-    frames = author_frames(error.__traceback__)
-    return Location(frames[-1].filename, frames[-1].lineno or 1, frames[-1].name) if frames else None
+    return FitRow(value, "refused", reason, places[0][1] if places else author_place(error.__traceback__))
 
 
 def _overflow(value: int | float, live: Liveness) -> FitRow:
     """The first allocation that passes the budget, on the fullest rank: where a trace that raises would end."""
     over = live.violation_columns.of(ViolationKind.OVERFLOW)
-    first = int(over.allocation[over.rank == live.fullest_rank].min())
     graph, storages = live.graph, live.graph.storages
+    on_fullest = over.allocation[over.rank == live.fullest_rank]
+    first = int((on_fullest if len(on_fullest) else over.allocation).min())
+    rank, memory = int(storages.rank[first]), graph.target.memories[storages.memory[first]]
     name = quote(graph.names[storages.name[first]])
     what = f"`{name}`" if name else repr(graph.layouts[storages.layout[first]])
-    on_rank = f" on rank {live.fullest_rank}" if graph.ranks > 1 else ""
-    reason = (
-        f"{what} takes {int(live.held_bytes[first]):,} B{on_rank} with {int(storages.address[first]):,} B of "
-        f"{graph.target.scratch_bytes:,} B in use"
-    )
+    on_rank = f" on rank {rank}" if graph.ranks > 1 else ""
+    held, in_use = int(graph.held_bytes[first]), int(storages.address[first])
+    reason = f"{what} takes {held:,} B{on_rank} with {in_use:,} B of {memory.bytes:,} B in use"
     return FitRow(value, "overflow", reason, graph.location(int(storages.stack[first])), live.peak_bytes)

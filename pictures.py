@@ -4,7 +4,7 @@ library."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -19,12 +19,13 @@ from .backends.report_data import NumbersRow, PolicyResult, ReportData
 from .backends.report_page import write_report
 from .backends.report_source import collect_sources
 from .backends.timeline import Timeline, timeline
-from .ir.errors import KernscopeError
+from .ir.errors import KernscopeError, UnmatchedMessageError
 from .ir.graph import Graph
 from .ir.output import check_output
 from .linter import lint_graph
 from .scheduler.liveness import liveness
 from .scheduler.machine import Machine
+from .scheduler.policies import POLICIES
 from .scheduler.schedule import machine_of
 from .tracer.kernel import Launch
 
@@ -70,23 +71,25 @@ def gather(
     effort: str = "normal",
     inputs: Mapping[str, Array] | None = None,
     numbers: bool = True,
+    begins: Callable[[str], None] = lambda stage: None,
 ) -> ReportData:
     """Everything a report shows: schedules under every policy, bounds, liveness, findings, and (``numbers``) the
-    outputs beside the launch's reference."""
-    ladder = api.compare(graph, machine=machine, effort=effort)
+    outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
+    begins("scheduling")
+    policies, bounds_ps = _policies(graph, machine, effort)
     title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
+    if numbers:
+        begins("executing")
     rows, note, failed = (
         _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request", False)
     )
+    begins("linting")
     return ReportData(
         title=title,
         graph=graph,
         machine=machine.name,
-        policies=tuple(
-            PolicyResult(row.policy, row.schedule, "" if row.deadlock is None else str(row.deadlock))
-            for row in ladder.rows
-        ),
-        bounds_ps={} if ladder.bounds is None else ladder.bounds.each,
+        policies=policies,
+        bounds_ps=bounds_ps,
         liveness=liveness(graph),
         lint=lint_graph(graph, machine=machine, title=title),
         numbers=rows,
@@ -95,6 +98,21 @@ def gather(
         sources=collect_sources(graph),
         version=metadata.version("kernscope"),
     )
+
+
+def _policies(graph: Graph, machine: Machine, effort: str) -> tuple[tuple[PolicyResult, ...], Mapping[str, int]]:
+    """What came of each policy, and the bounds of all. Without schedules the rest of the page still stands."""
+    try:
+        ladder = api.compare(graph, machine=machine, effort=effort)
+    except UnmatchedMessageError as error:
+        return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in POLICIES), {}
+    rows = tuple(
+        PolicyResult(row.policy, None, str(row.deadlock), row.deadlock.verdict)
+        if row.deadlock is not None
+        else PolicyResult(row.policy, row.schedule)
+        for row in ladder.rows
+    )
+    return rows, {} if ladder.bounds is None else ladder.bounds.each
 
 
 def _numbers(
@@ -106,13 +124,16 @@ def _numbers(
         return (), f"not executed: launch {launch.name!r} has no reference function", False
     try:
         ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
-        outputs = execute(graph, ready).outputs
+        done = execute(graph, ready)
     except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
         return (), f"not executed: {error.message}", False
     try:
-        compared = api.compare_with_launch(launch, ready, outputs)
+        compared = api.compare_with_launch(launch, ready, done.outputs, done.unstored)
     except KernscopeError as error:  # the reference's own fault: the rest of the page stands
-        return (), f"executed, but not compared: {error.message}", True
-    rows = tuple(NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok) for c in compared)
+        where = f" ({error.places[0][1].short})" if error.places else ""
+        return (), f"executed, but not compared: {error.message}{where}", True
+    rows = tuple(
+        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok, c.unstored) for c in compared
+    )
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
     return rows, f"executed by numpy in program order on {how}", False

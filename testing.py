@@ -41,8 +41,9 @@ def assert_fits(
     """
     __tracebackhide__ = True
     for graph in _graphs(subject, args, {**kwargs, "ranks": ranks, "machine": machine}):
-        peak, budget = liveness(graph).peak_bytes, graph.target.scratch_bytes
-        if peak > budget:
+        live = liveness(graph)
+        peak, budget = live.peak_bytes, live.budget_bytes
+        if not live.fits:
             raise AssertionError(str(lint(graph, machine=machine, select=["KS101"])))
         if budget_bytes is not None and peak > budget_bytes:
             raise AssertionError(

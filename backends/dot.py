@@ -12,6 +12,7 @@ import attrs
 import graphviz
 
 from ..ir.graph import Graph, Node
+from ..ir.ranks import ranks_text
 from ..ir.tables import Reason
 from ..ir.text import quote
 from .folding import Box, Folded, Frame, Grade
@@ -35,7 +36,6 @@ CRITICAL_COLOUR = "#111111"
 _FONT = "Helvetica"
 _LONGEST_NAME = 36
 _OPERATIONS_IN_A_BOX = 7
-_RANKS_LISTED = 6
 #: Above so many boxes the layout is made quick rather than fine, and war and waw edges move no box.
 _BOXES_WITH_CURVES = 300
 
@@ -213,7 +213,7 @@ def frame_title(folded: Folded, frame: Frame, *, short: bool = True) -> str:
     """A frame's title: the scope's name or place, and how many scopes it stands for (``x 64``)."""
     graph = folded.graph
     if frame.parent < 0:
-        return _ranks_text(frame.ranks)
+        return ranks_text(frame.ranks)
     name = graph.describe_scope(frame.scope)
     title = _short(name) if short else name
     if frame.scopes == 1:
@@ -223,20 +223,6 @@ def frame_title(folded: Folded, frame: Frame, *, short: bool = True) -> str:
     around = folded.frames[frame.parent].scopes
     each = f"{title}  x {frame.scopes // around:,}" if frame.scopes > around else title
     return each if around == 1 else f"{each}  ({frame.scopes:,} in all)"
-
-
-def _ranks_text(ranks: tuple[int, ...]) -> str:
-    """``rank 3``, ``ranks 0 to 7``, ``ranks 0, 2, 5``, or their number where they are many and scattered."""
-    if not ranks:
-        return "no rank"
-    first, last = ranks[0], ranks[-1]
-    if len(ranks) == 1:
-        return f"rank {first}"
-    if last - first == len(ranks) - 1:
-        return f"ranks {first} to {last}"
-    if len(ranks) <= _RANKS_LISTED:
-        return f"ranks {', '.join(map(str, ranks))}"
-    return f"{len(ranks):,} of the ranks {first} to {last}"
 
 
 def _box_attributes(folded: Folded, index: int, marks: _Marks) -> dict[str, str]:

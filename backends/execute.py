@@ -13,8 +13,10 @@ import numpy as np
 
 from ..ir.errors import ExecutionError
 from ..ir.graph import Graph, Node
-from ..ir.ops import OPERATIONS
-from ..ir.tables import IntArray, StorageKind
+from ..ir.messages import channel_ends, refuse_unmatched
+from ..ir.tables import IntArray
+from ..ir.unstored import Unstored, find_unstored
+from ..ir.verify import require_valid
 from .execute_inputs import ready_inputs
 from .execute_memory import Memory, memory_limit
 from .execute_order import Order, execution_order
@@ -30,6 +32,8 @@ class Execution:
     """What came of a run.
 
     ``outputs`` holds every tensor that is stored to, by name in argument order, in its own shape and dtype.
+    ``unstored``, by name, are those of them that had no input and of which a part was never stored: there they hold
+    poison, NaN in every float dtype.
     ``high_water_bytes`` is, per rank, the highest rounded end of an allocation. ``stale_reads``, ``stale_writes`` and
     ``unwritten_reads`` are sorted ids of the nodes that read or wrote an allocation's bytes when it did not own them
     (any more), or read bytes that were never written through a view of their owner; they are watched for in program
@@ -37,6 +41,7 @@ class Execution:
     """
 
     outputs: dict[str, Array]
+    unstored: dict[str, Unstored]
     high_water_bytes: tuple[int, ...]
     stale_reads: tuple[int, ...]
     stale_writes: tuple[int, ...]
@@ -50,14 +55,17 @@ def execute(
     """Execute a graph on numbers.
 
     ``inputs`` are arrays by tensor name, of exactly the tensor's shape and dtype; a tensor without one takes the array
-    it was traced with, else starts as zero. They are never changed. ``order`` is ``"program"``, a schedule, or the ids
-    of all nodes. With ``poison`` rewound scratch is filled with 0xFF bytes, NaN in every float dtype: at the scope's
-    exit in program order, else as soon as an allocation's last access has run.
+    it was traced with, else starts as poison (all bits set: NaN in every float dtype). They are never changed.
+    ``order`` is ``"program"``, a schedule, or the ids of all nodes. With ``poison`` rewound scratch is poisoned, too:
+    at the scope's exit in program order, else as soon as an allocation's last access has run.
 
-    Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds, a message without
-    partner), ``MemoryLimitError`` where the tensors do not fit into memory, ``InputError`` for missing or unfit inputs,
-    ``OrderError`` for an order that breaks an edge, and ``DeadlockError`` where program order cannot go on.
+    Raises ``ExecutionError`` for a graph with recorded faults (an overflow, an access out of bounds),
+    ``UnmatchedMessageError`` for a message without partner, ``MemoryLimitError`` where the tensors do not fit into
+    memory, ``InputError`` for missing or unfit inputs, ``OrderError`` for an order that breaks an edge, and
+    ``DeadlockError`` where program order cannot go on.
     """
+    require_valid(graph, edges=False)
+    refuse_unmatched(graph)
     _refuse_bounds_faults(graph)
     _refuse_overflow(graph)
     sender_of = _pair_messages(graph)
@@ -75,7 +83,8 @@ def _execute(
     poison: bool,
     tracked: bool,
 ) -> Execution:
-    memory = Memory(graph, ready_inputs(graph, inputs, ids))
+    ready = ready_inputs(graph, inputs, ids)
+    memory = Memory(graph, ready)
     plans = Plans(graph)
     tracker = Tracker() if not poison else (ProgramTracker if tracked else OrderTracker)(graph, plans, memory)
     with np.errstate(all="ignore"):
@@ -83,6 +92,7 @@ def _execute(
     stale_reads, stale_writes, unwritten_reads = tracker.found
     return Execution(
         outputs=memory.outputs(),
+        unstored=_unstored(graph, ready),
         high_water_bytes=memory.high_water_bytes,
         stale_reads=stale_reads,
         stale_writes=stale_writes,
@@ -115,6 +125,10 @@ def _run(ids: IntArray, plans: Plans, memory: Memory, tracker: Tracker, sender_o
         tracker.after(node, plan)
 
 
+def _unstored(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Unstored]:
+    return {each.name: each for each in find_unstored(graph) if each.name not in inputs}
+
+
 def _refuse_bounds_faults(graph: Graph) -> None:
     if not graph.bounds_faults:
         return
@@ -130,15 +144,14 @@ def _refuse_bounds_faults(graph: Graph) -> None:
 
 
 def _refuse_overflow(graph: Graph) -> None:
-    storages = graph.storages
-    ends = np.where(storages.kind == StorageKind.SCRATCH, storages.address + graph.held_bytes, 0)
-    over = np.flatnonzero(ends > graph.target.scratch_bytes)
+    over = np.flatnonzero(graph.overflows)
     if not len(over):
         return
     first = graph.storage(int(over[0]))
+    called = graph.target.called(int(graph.storages.memory[over[0]]))
     error = ExecutionError(
-        f"scratch of rank {first.rank} overflows: {first} takes {first.held_bytes:,} bytes at {first.address:,} "
-        f"of {graph.target.scratch_bytes:,} ({len(over)} allocations pass the budget)",
+        f"{called} of rank {first.rank} overflows: {first} takes {first.held_bytes:,} bytes at {first.address:,} "
+        f"of {first.memory.bytes:,} ({len(over)} allocations pass the budget)",
         help="kernscope lint says what holds the bytes (KS101); free them with tl.scratch_scope()",
     )
     raise error.at(first.location, "allocated")
@@ -146,46 +159,5 @@ def _refuse_overflow(graph: Graph) -> None:
 
 def _pair_messages(graph: Graph) -> dict[int, int]:
     """For each receive the send whose message it takes: the i-th of a channel takes the i-th, each side counted in its
-    own program order."""
-    nodes, pairs = graph.nodes, dict[int, int]()
-    sends_of: dict[int, list[int]] = {}
-    receives_of: dict[int, list[int]] = {}
-    send = OPERATIONS.code("send")
-    on_channel = np.flatnonzero(nodes.channel >= 0)
-    for node, op, channel in zip(
-        on_channel.tolist(), nodes.op[on_channel].tolist(), nodes.channel[on_channel].tolist(), strict=True
-    ):
-        (sends_of if op == send else receives_of).setdefault(channel, []).append(node)
-    for channel in range(len(graph.channels)):
-        sends, receives = sends_of.get(channel, []), receives_of.get(channel, [])
-        for sent, received in zip(sends, receives, strict=False):
-            _refuse_mismatch(Node(graph, sent), Node(graph, received))
-            pairs[received] = sent
-        if len(sends) != len(receives):
-            paired = min(len(sends), len(receives))
-            raise _unmatched(graph, channel, (sends if len(sends) > paired else receives)[paired:])
-    return pairs
-
-
-def _refuse_mismatch(sent: Node, received: Node) -> None:
-    what, into = sent.reads[0].layout, received.writes[0].layout
-    if what.shape == into.shape and what.dtype is into.dtype:
-        return
-    error = ExecutionError(
-        f"%{sent.id} sends {what.dtype}{list(what.shape)}, %{received.id} receives {into.dtype}{list(into.shape)}",
-        help="give both ends of the message one shape and dtype",
-    )
-    error.at(sent.location, "sent")
-    raise error.at(received.location, "received")
-
-
-def _unmatched(graph: Graph, channel: int, lonely: list[int]) -> ExecutionError:
-    first, channels = Node(graph, lonely[0]), graph.channels
-    other = "receive" if first.op == "send" else "send"
-    error = ExecutionError(
-        f"%{first.id} {first.op} on the channel from rank {channels.sender[channel]} to rank "
-        f"{channels.receiver[channel]} has no {other} ({len(lonely)} such)",
-        help="every send needs its receive (KS401)",
-    )
-    error.at(first.location)
-    return error
+    own program order. Each has one."""
+    return {recv: send for sends, recvs in channel_ends(graph) for send, recv in zip(sends, recvs, strict=True)}

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.errors import InputError, did_you_mean
+from ..ir.unstored import Unstored
 from .execute_views import Array
 
-__all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference"]
+__all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference", "unstored_text"]
 
 #: By dtype of the output, absolute below magnitude 1 and relative above. f32: sums of some thousand terms in another
 #: order; narrower floats: two units in the last place; integers and bool: equal.
@@ -27,26 +28,33 @@ DEFAULT_TOLERANCE: Mapping[str, float] = MappingProxyType(
     }
 )
 
+_PLACES_SHOWN = 4
+
 
 @attrs.frozen
 class Comparison:
     """One tensor beside its reference: the largest absolute and relative error over its elements (relative: where the
     reference is not zero), the tolerance, and whether each element keeps ``|value - reference| <= tolerance * max(1,
     |reference|)``. Equal infinities and NaN at the same place count as equal; where only one is finite the error is
-    infinite."""
+    infinite. ``unstored`` says which elements were never stored, empty for none: they are left out of the errors, and
+    ``ok`` is false, whatever the reference has there."""
 
     tensor: str
     max_abs_error: float
     max_rel_error: float
     tolerance: float
     ok: bool
+    unstored: str = ""
 
 
 def compare_with_reference(
-    outputs: Mapping[str, Array], expected: Mapping[str, Any], tolerance: float | None = None
+    outputs: Mapping[str, Array],
+    expected: Mapping[str, Any],
+    tolerance: float | None = None,
+    unstored: Mapping[str, Unstored] = MappingProxyType({}),
 ) -> list[Comparison]:
     """Compare the outputs that have a reference, in the outputs' order. ``tolerance`` holds for all of them; None: by
-    dtype (:data:`DEFAULT_TOLERANCE`).
+    dtype (:data:`DEFAULT_TOLERANCE`). ``unstored`` are the outputs of which a part was never stored (``Execution``).
 
     Raises ``InputError`` for a reference of a tensor that is no output, and for one of another shape.
     """
@@ -56,10 +64,21 @@ def compare_with_reference(
                 f"the reference gives {name!r}, which the kernel does not store",
                 help=did_you_mean(str(name), outputs, what="stored tensors"),
             )
-    return [_compare(name, value, expected[name], tolerance) for name, value in outputs.items() if name in expected]
+    return [
+        _compare(name, value, expected[name], tolerance, unstored.get(name))
+        for name, value in outputs.items()
+        if name in expected
+    ]
 
 
-def _compare(name: str, value: Array, reference: Any, tolerance: float | None) -> Comparison:
+def unstored_text(unstored: Unstored) -> str:
+    """What of an output was never stored, and which lines store the rest."""
+    places = [place.short for place in unstored.places[:_PLACES_SHOWN]]
+    more = ", ..." if len(unstored.places) > _PLACES_SHOWN else ""
+    return str(unstored) + (f" (the rest: {', '.join(places)}{more})" if places else "")
+
+
+def _compare(name: str, value: Array, reference: Any, tolerance: float | None, unstored: Unstored | None) -> Comparison:
     wanted = np.asarray(reference)
     if wanted.shape != value.shape:
         raise InputError(
@@ -71,6 +90,8 @@ def _compare(name: str, value: Array, reference: Any, tolerance: float | None) -
     with np.errstate(all="ignore"):
         ours, theirs = value.astype(np.float64), wanted.astype(np.float64)
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        if unstored is not None:
+            same |= unstored.mask()
         error = np.where(same, 0.0, np.abs(ours - theirs))
         error = np.where(np.isnan(error), np.inf, error)
         size = np.abs(theirs)
@@ -82,5 +103,6 @@ def _compare(name: str, value: Array, reference: Any, tolerance: float | None) -
         max_abs_error=float(error.max()),
         max_rel_error=float(relative.max()),
         tolerance=tolerance,
-        ok=bool((error <= allowed).all()),
+        ok=unstored is None and bool((error <= allowed).all()),
+        unstored="" if unstored is None else unstored_text(unstored),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.errors import DeadlockError, InputError, did_you_mean, shown
 from ..ir.graph import Graph, Node
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 from .execute_memory import memory_limit
 from .execute_order import program_order
 from .execute_views import Array, View
@@ -65,8 +65,8 @@ def _numpy_name(dtype: np.dtype[Any]) -> str:
 def first_unstored_loads(graph: Graph, order: IntArray) -> dict[int, int]:
     """For each HBM tensor (storage row) that is loaded, in this order, before those elements were stored: the first
     node that does so. In row order."""
-    accesses, storages = graph.accesses, graph.storages
-    in_hbm = storages.kind[accesses.storage] == StorageKind.HBM
+    accesses = graph.accesses
+    in_hbm = ~graph.in_scratch[accesses.storage]
     reads = in_hbm & (accesses.mode == Mode.READ)
     position = np.empty(len(graph), dtype=np.int64)
     position[order] = np.arange(len(graph))

@@ -1,4 +1,4 @@
-"""The memory of a run: one byte array per rank for scratch, one per HBM tensor."""
+"""The memory of a run: one byte array for each memory of each rank, one for each tensor in global memory."""
 
 from __future__ import annotations
 
@@ -10,34 +10,43 @@ import numpy as np
 
 from ..ir.errors import MemoryLimitError
 from ..ir.graph import Graph
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 from .execute_views import Array, View
 
-__all__ = ["Memory", "memory_limit"]
+__all__ = ["POISON", "Memory", "memory_limit"]
+
+#: What outputs begin with, and rewound bytes are filled with: all bits set is NaN in every float dtype (f32, f16, bf16,
+#: f8e4m3, f8e5m2), -1 in signed and the largest number in unsigned integers, and true.
+POISON = 0xFF
 
 
 class Memory:
-    """Bytes at their traced addresses. ``of_storage[s]`` is the byte array that storage s lies in, ``scratch[r]`` that
-    of rank r, as large as its highest rounded allocation end (``high_water_bytes``)."""
+    """Bytes at their traced addresses; a tensor without input starts as poison.
 
-    def __init__(self, graph: Graph, inputs: Mapping[str, Array]) -> None:
-        self._graph = graph
+    ``of_storage[s]`` is the byte array that storage s lies in, ``scratch[a]`` that of arena a (``graph.arena``: with
+    one memory a rank, the rank), as large as its highest rounded allocation end (``high_water_bytes``).
+    """
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Array], poison: int = POISON) -> None:
+        self._graph, self._poison = graph, poison
         storages = graph.storages
-        scratch = storages.kind == StorageKind.SCRATCH
-        ends = np.zeros(graph.ranks, dtype=np.int64)
-        np.maximum.at(ends, storages.rank[scratch], (storages.address + graph.held_bytes)[scratch])
+        scratch = graph.in_scratch
+        ends = np.zeros(graph.arenas, dtype=np.int64)
+        np.maximum.at(ends, graph.arena[scratch], (storages.address + graph.held_bytes)[scratch])
         self.high_water_bytes: tuple[int, ...] = tuple(ends.tolist())
         self.scratch: list[IntArray] = [np.zeros(size, dtype=np.uint8) for size in self.high_water_bytes]
         self._hbm = {row: self._tensor(row, inputs.get(name)) for name, row in graph.tensors.items()}
-        ranks = storages.rank.tolist()
         self.of_storage: list[IntArray] = [
-            self._hbm[row] if row in self._hbm else self.scratch[rank] for row, rank in enumerate(ranks)
+            self._hbm[row] if row in self._hbm else self.scratch[arena]
+            for row, arena in enumerate(graph.arena.tolist())
         ]
 
     def _tensor(self, row: int, value: Array | None) -> IntArray:
-        memory = np.zeros(int(self._graph.storages.nbytes[row]), dtype=np.uint8)
-        if value is not None:
-            View.of(self._graph.layouts[self._graph.storages.layout[row]]).write(memory, 0, value)
+        nbytes = int(self._graph.storages.nbytes[row])
+        if value is None:
+            return np.full(nbytes, self._poison, dtype=np.uint8)
+        memory = np.empty(nbytes, dtype=np.uint8)
+        View.of(self._graph.layouts[self._graph.storages.layout[row]]).write(memory, 0, value)
         return memory
 
     def outputs(self) -> dict[str, Array]:

@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 
 from ..ir.graph import Graph, Node
-from ..ir.ops import OPERATIONS, Engine
-from ..ir.tables import Mode, StorageKind
+from ..ir.ops import End, Kind
+from ..ir.tables import Mode
 from .execute_views import Array, View
 
 __all__ = ["Plan", "Plans"]
@@ -57,7 +57,7 @@ class Plans:
         self.access_start: list[int] = graph.access_start.tolist()
         self.byte_start: list[int] = start.tolist()
         self.storage: list[int] = accesses.storage.tolist()
-        self.is_hbm: list[bool] = (storages.kind == StorageKind.HBM).tolist()
+        self.is_hbm: list[bool] = (~graph.in_scratch).tolist()
         self._layout: list[int] = accesses.layout.tolist()
         self._op: list[int] = graph.nodes.op.tolist()
         self._attributes: list[int] = graph.nodes.attributes.tolist()
@@ -79,13 +79,13 @@ class Plans:
 def _make(node: Node, views: Sequence[View]) -> Plan:
     operation, reads = node.operation, len(node.reads)
     result = node.writes[0].layout.dtype if node.writes else None
-    receives = operation in (OPERATIONS["recv"], OPERATIONS["recv_async"])
+    receives = operation.end is End.RECEIVES
     return Plan(
         reads=tuple(views[:reads]),
         writes=tuple(views[reads:]),
         scalars=tuple(node.attributes.get("scalars", ())),
         evaluate=partial(operation.evaluate, result=result, operands=node.operands, **node.static),
-        is_send=operation is OPERATIONS["send"],
+        is_send=operation.end is End.SENDS,
         is_receive=receives,
-        is_idle=operation.engine is Engine.NONE and not receives,
+        is_idle=operation.kind is Kind.NONE and not receives,
     )

@@ -7,16 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..ir.graph import Graph
-from ..ir.tables import IntArray, StorageKind
-from .execute_memory import Memory
+from ..ir.tables import IntArray
+from .execute_memory import POISON, Memory
 from .execute_plan import Plan, Plans
 from .execute_views import View
 
-__all__ = ["POISON", "OrderTracker", "ProgramTracker", "Tracker"]
-
-#: What rewound bytes are filled with: all bits set is NaN in every float dtype (f32, f16, bf16, f8e4m3, f8e5m2), -1 in
-#: signed and the largest number in unsigned integers, and true.
-POISON = 0xFF
+__all__ = ["OrderTracker", "ProgramTracker", "Tracker"]
 
 _NOBODY = -1
 Nodes = tuple[int, ...]
@@ -45,7 +41,7 @@ class _Poisoner(Tracker):
         storages = graph.storages
         held = graph.held_bytes
         self._is_hbm = plans.is_hbm
-        self._rank: list[int] = storages.rank.tolist()
+        self._arena: list[int] = graph.arena.tolist()
         self._begin: list[int] = storages.address.tolist()
         self._end: list[int] = (storages.address + held).tolist()
         self._rewound: list[bool] = (storages.freed >= 0).tolist()
@@ -66,7 +62,7 @@ class _Poisoner(Tracker):
 
     def _fill(self, storage: int, belongs: IntArray) -> None:
         begin, end = self._begin[storage], self._end[storage]
-        memory = self._memory.scratch[self._rank[storage]]
+        memory = self._memory.scratch[self._arena[storage]]
         if belongs.all():
             memory[begin:end] = POISON
         else:
@@ -90,12 +86,12 @@ class OrderTracker(_Poisoner):
         for row, view in zip(range(first + len(plan.reads), last), plan.writes, strict=True):
             storage = plans.storage[row]
             if not self._is_hbm[storage]:
-                view.marks(self._writer[self._rank[storage]], plans.byte_start[row])[...] = storage
+                view.marks(self._writer[self._arena[storage]], plans.byte_start[row])[...] = storage
         for storage in plans.storage[first:last]:
             self._ran(storage)
 
     def _poison(self, storage: int) -> None:
-        last_writer = self._writer[self._rank[storage]][self._begin[storage] : self._end[storage]]
+        last_writer = self._writer[self._arena[storage]][self._begin[storage] : self._end[storage]]
         self._fill(storage, last_writer == storage)
 
 
@@ -110,13 +106,17 @@ class ProgramTracker(_Poisoner):
     def __init__(self, graph: Graph, plans: Plans, memory: Memory) -> None:
         super().__init__(graph, plans, memory)
         # Allocations begin and end at multiples of the alignment, so one owner for that many bytes is exact.
-        self._align = graph.target.align
-        self._owner = [np.full(len(scratch) // self._align, _NOBODY, dtype=np.int32) for scratch in memory.scratch]
+        places = graph.target.scratch_memories
+        self._align = [graph.target.memories[place].align for place in places] * graph.ranks  # by arena
+        self._owner = [
+            np.full(len(scratch) // align, _NOBODY, dtype=np.int32)
+            for scratch, align in zip(memory.scratch, self._align, strict=True)
+        ]
         self._written = [np.zeros(len(scratch), dtype=np.bool_) for scratch in memory.scratch]
         storages = graph.storages
         # What is made after a rank's last node is never used, and the next id is another rank's.
         ranks = np.append(graph.nodes.rank, _NOBODY)
-        scratch = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ranks[storages.born] == storages.rank))
+        scratch = np.flatnonzero(graph.in_scratch & (ranks[storages.born] == storages.rank))
         self._born = _rows_by_key(scratch, storages.born, len(graph))
         freed = np.flatnonzero(storages.freed >= 0)
         self._freed = _rows_by_key(freed, storages.freed, len(graph))
@@ -150,17 +150,18 @@ class ProgramTracker(_Poisoner):
 
     def _poison(self, storage: int) -> None:
         owner = self._owner_of(storage)
-        self._fill(storage, np.repeat(owner == _NOBODY, self._align))
+        self._fill(storage, np.repeat(owner == _NOBODY, self._align[self._arena[storage]]))
 
     def _owner_of(self, storage: int) -> IntArray:
-        first, last = self._begin[storage] // self._align, self._end[storage] // self._align
-        return self._owner[self._rank[storage]][first:last]
+        arena = self._arena[storage]
+        align = self._align[arena]
+        return self._owner[arena][self._begin[storage] // align : self._end[storage] // align]
 
     def _reach(self, node: int) -> None:
         """A rank's program comes to a node: bytes change owner, and the node's accesses are judged."""
         for storage in self._born.get(node, ()):
             self._owner_of(storage)[...] = storage
-            self._written[self._rank[storage]][self._begin[storage] : self._end[storage]] = False
+            self._written[self._arena[storage]][self._begin[storage] : self._end[storage]] = False
         plan = self._plans.plan(node)
         first, last = self._plans.access_start[node], self._plans.access_start[node + 1]
         middle = first + len(plan.reads)
@@ -177,7 +178,7 @@ class ProgramTracker(_Poisoner):
             return
         if not self._owns(storage, row, view):
             self._stale_reads.append(node)
-        elif not view.marks(self._written[self._rank[storage]], self._plans.byte_start[row]).all():
+        elif not view.marks(self._written[self._arena[storage]], self._plans.byte_start[row]).all():
             self._unwritten_reads.append(node)
 
     def _judge_write(self, node: int, row: int, view: View) -> None:
@@ -185,15 +186,17 @@ class ProgramTracker(_Poisoner):
         if self._is_hbm[storage]:
             return
         if self._owns(storage, row, view):
-            view.marks(self._written[self._rank[storage]], self._plans.byte_start[row])[...] = True
+            view.marks(self._written[self._arena[storage]], self._plans.byte_start[row])[...] = True
         else:
             self._stale_writes.append(node)
 
     def _owns(self, storage: int, row: int, view: View) -> bool:
         start = self._plans.byte_start[row]
         span = view.itemsize + sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True))
-        owner = self._owner[self._rank[storage]]
-        return bool((owner[start // self._align : -(-(start + span) // self._align)] == storage).all())
+        arena = self._arena[storage]
+        align = self._align[arena]
+        owner = self._owner[arena][start // align : -(-(start + span) // align)]
+        return bool((owner == storage).all())
 
     @property
     def found(self) -> tuple[Nodes, Nodes, Nodes]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Family
-from ..ir.tables import IntArray, Mode, Reason, StorageKind
+from ..ir.tables import IntArray, Mode, Reason
 from .repeats import Alike, find_alike
 
 __all__ = [
@@ -124,7 +124,7 @@ class Folded:
     def loads(self) -> tuple[str, ...]:
         """By box the tensor in memory that its nodes read; empty where they read none, or several."""
         graph, accesses = self.graph, self.graph.accesses
-        read = (graph.storages.kind[accesses.storage] == StorageKind.HBM) & (accesses.mode == Mode.READ)
+        read = ~graph.in_scratch[accesses.storage] & (accesses.mode == Mode.READ)
         box = self.box_of[np.repeat(np.arange(len(graph)), np.diff(graph.access_start))[read]]
         name = graph.storages.name[accesses.storage[read]][box >= 0]
         box = box[box >= 0]

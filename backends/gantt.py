@@ -17,7 +17,6 @@ from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.output import check_output, write_output
-from ..ir.tables import StorageKind
 from ..ir.text import format_node, quote
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
@@ -222,9 +221,7 @@ def _name(graph: Graph, node: int, operation: str, room: float) -> str:
     """What is written on a slice: ``load k`` if there is room for so many characters, else the tensor in memory that
     is moved, else the operation; nothing where none of them fits."""
     storages = graph.accesses.storage[graph.access_start[node] : graph.access_start[node + 1]]
-    tensor = next(
-        (graph.names[graph.storages.name[s]] for s in storages if graph.storages.kind[s] == StorageKind.HBM), ""
-    )
+    tensor = next((graph.names[graph.storages.name[s]] for s in storages if not graph.in_scratch[s]), "")
     wanted = [f"{operation} {quote(tensor)}", quote(tensor)] if tensor else []
     return next((words for words in [*wanted, operation] if len(words) <= room), "")
 

@@ -6,7 +6,9 @@ their difference, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 
 import attrs
@@ -17,6 +19,7 @@ from ..linter.source import source_lines
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .report_data import ReportData
+from .report_edits import Edit, find_edits, rewritten
 from .report_markup import shown, table
 from .report_paths import PagePaths
 
@@ -29,13 +32,15 @@ _LINES_TOLD = 3
 @attrs.frozen
 class Blame:
     """A source line on both sides: what it adds up to ``before`` and ``after`` (picoseconds, or bytes). Lines are the
-    same where function and text are, wherever they have moved to; ``location`` is the place in the later kernel if it
-    is there, ``text`` what stands there. Without a location: what belongs to no line, named by ``text``."""
+    same where function and text are, wherever they have moved to, and where one was edited into the other (``was`` is
+    its earlier text); ``location`` is the place in the later kernel if it is there, ``text`` what stands there. Without
+    a location: what belongs to no line, named by ``text``."""
 
     location: Location | None
     text: str
     before: int
     after: int
+    was: str = ""
 
     @property
     def change(self) -> int:
@@ -52,19 +57,21 @@ def compared_schedules(data: ReportData, against: ReportData) -> tuple[Schedule,
     return (same[0] if same else against.best), after
 
 
-def blame_makespan(before: Schedule, after: Schedule) -> list[Blame]:
-    """By line its time on the critical chain. The changes sum to the difference of the makespans."""
+def blame_makespan(before: Schedule, after: Schedule, edits: Iterable[Edit] = ()) -> list[Blame]:
+    """By line its time on the critical chain: edited lines first, then by the size of the change. The changes sum to
+    the difference of the makespans."""
 
     def parts(schedule: Schedule) -> Iterable[tuple[Location | None, str, int]]:
         for part in schedule.critical_chain().parts:
             place = schedule.graph[part.node].location if part.node is not None else None
             yield place, part.engine, part.duration_ps
 
-    return _blame(parts(before), parts(after))
+    return _blame(parts(before), parts(after), rewritten(edits))
 
 
-def blame_peak(before: ReportData, after: ReportData) -> list[Blame]:
-    """By line the bytes it holds at the peak of the fullest rank. The changes sum to the difference of the peaks."""
+def blame_peak(before: ReportData, after: ReportData, edits: Iterable[Edit] = ()) -> list[Blame]:
+    """By line the bytes it holds at the peak of the fullest rank, in the same order. The changes sum to the difference
+    of the peaks."""
 
     def parts(data: ReportData) -> Iterable[tuple[Location | None, str, int]]:
         holders = data.liveness.peak_holders()
@@ -74,25 +81,34 @@ def blame_peak(before: ReportData, after: ReportData) -> list[Blame]:
         if rest:
             yield None, "between allocations", rest
 
-    return _blame(parts(before), parts(after))
+    return _blame(parts(before), parts(after), rewritten(edits))
 
 
 def _blame(
-    before: Iterable[tuple[Location | None, str, int]], after: Iterable[tuple[Location | None, str, int]]
+    before: Iterable[tuple[Location | None, str, int]],
+    after: Iterable[tuple[Location | None, str, int]],
+    later_text: Mapping[str, str],
 ) -> list[Blame]:
     sums: dict[tuple[str, str], list[int]] = {}
     places: dict[tuple[str, str], tuple[Location | None, str]] = {}
+    earlier_text: dict[tuple[str, str], str] = {}
     for side, parts in enumerate((before, after)):
         keys: dict[tuple[Location | None, str], tuple[str, str]] = {}
         for place, words, amount in parts:
             if (place, words) not in keys:
-                text = _text(place) if place is not None else words
+                text = was = _text(place) if place is not None else words
+                if side == 0 and place is not None:
+                    text = later_text.get(was, was)
                 key = ("", words) if place is None else (place.function, text or place.short)
                 keys[place, words] = key
                 places[key] = (place, text)
+                if text != was:
+                    earlier_text[key] = was
             sums.setdefault(keys[place, words], [0, 0])[side] += amount
-    found = [Blame(*places[key], before=old, after=new) for key, (old, new) in sums.items()]
-    return sorted(found, key=lambda one: (-abs(one.change), -one.after, one.text))
+    found = [
+        Blame(*places[key], before=old, after=new, was=earlier_text.get(key, "")) for key, (old, new) in sums.items()
+    ]
+    return sorted(found, key=lambda one: (not one.was, -abs(one.change), -one.after, one.text))
 
 
 def _text(place: Location) -> str:
@@ -101,21 +117,52 @@ def _text(place: Location) -> str:
 
 
 def comparison_lines(data: ReportData, against: ReportData) -> Iterator[str]:
-    """The comparison in a few lines of text: both totals, and the lines to blame most."""
+    """The comparison in a few lines of text: the edits, then both totals, each with the lines to blame most and the sum
+    of the others, so that they add up."""
     yield f"against   {quote(against.title)} on {quote(against.machine)}"
+    edits = find_edits(against.sources, data.sources)
+    if edits:
+        yield f"          {edits_text(edits)}"
+        yield from (f"            {quote(line)}" for line in _edit_lines(edits))
     compared = compared_schedules(data, against)
     if compared is not None:
         before, after = compared
-        yield f"          makespan {format_ps(before.makespan_ps)} -> {format_ps(after.makespan_ps)} ({after.policy})"
-        yield from _blamed(blame_makespan(before, after), format_ps)
-    yield f"          peak {_bytes(against.liveness.peak_bytes)} -> {_bytes(data.liveness.peak_bytes)}"
-    yield from _blamed(blame_peak(against, data), _bytes)
+        change = _signed(after.makespan_ps - before.makespan_ps, format_ps)
+        sides = f"{format_ps(before.makespan_ps)} -> {format_ps(after.makespan_ps)}"
+        yield f"          makespan {sides}, {change} ({after.policy})"
+        yield from _blamed(blame_makespan(before, after, edits), format_ps)
+    peaks = (against.liveness.peak_bytes, data.liveness.peak_bytes)
+    yield f"          peak {_bytes(peaks[0])} -> {_bytes(peaks[1])}, {_signed(peaks[1] - peaks[0], _bytes)}"
+    yield from _blamed(blame_peak(against, data, edits), _bytes)
+
+
+def edits_text(edits: Iterable[Edit]) -> str:
+    """``2 lines edited, 1 new, 1 gone``."""
+    counts = Counter(edit.kind for edit in edits)
+    said = [f"{counts[kind]:,} {kind}" for kind in ("edited", "new", "gone") if counts[kind]]
+    return f"lines of the source: {', '.join(said)}"
+
+
+def _edit_lines(edits: list[Edit]) -> Iterator[str]:
+    for edit in edits[:_LINES_TOLD]:
+        place = f"{os.path.basename(edit.file)}:{edit.line}"
+        if edit.was is not None and edit.now is not None:
+            yield f"{place}  {edit.was}  =>  {edit.now}"
+        else:
+            yield f"{place}  {edit.kind}: {edit.now or edit.was}"
+    if len(edits) > _LINES_TOLD:
+        yield f"+ {len(edits) - _LINES_TOLD:,} more"
 
 
 def _blamed(blames: Iterable[Blame], say: Callable[[int], str]) -> Iterator[str]:
-    for one in [blame for blame in blames if blame.change][:_LINES_TOLD]:
+    changed = [blame for blame in blames if blame.change]
+    rest = changed[_LINES_TOLD:]
+    for one in changed[:_LINES_TOLD]:
         place = f"{quote(one.location.short)}  {quote(one.text)}" if one.location else quote(one.text)
-        yield f"            {_signed(one.change, say)}: {place}"
+        edited = "  (edited)" if one.was else ""
+        yield f"            {_signed(one.change, say)}: {place}{edited}"
+    if rest:
+        yield f"            {_signed(sum(one.change for one in rest), say)}: + {len(rest):,} more"
 
 
 # --- the section ------------------------------------------------------------------------------------------------------
@@ -125,14 +172,17 @@ def comparison(data: ReportData, against: ReportData, paths: PagePaths) -> str:
     """The section as HTML: both sides in numbers, then the lines to blame for the makespan and for the peak."""
     parts = [f"<p>Against <b>{shown(against.title)}</b> on <code>{shown(against.machine)}</code>.</p>"]
     parts.append(table(["", "before", "after", "change"], _sides(data, against), numbers=3))
+    edits = find_edits(against.sources, data.sources)
+    if edits:
+        parts += [f"<h3>{edits_text(edits).capitalize()}</h3>", _edit_table(edits)]
     compared = compared_schedules(data, against)
     if compared is not None:
         before, after = compared
         policies = before.policy if before.policy == after.policy else f"{before.policy}, then {after.policy}"
         parts.append(f"<h3>Makespan by line of the critical chain ({shown(policies)})</h3>")
-        parts.append(_blame_table(blame_makespan(before, after), _time))
+        parts.append(_blame_table(blame_makespan(before, after, edits), _time))
     parts.append("<h3>Peak by line that holds it</h3>")
-    parts.append(_blame_table(blame_peak(against, data), _bytes))
+    parts.append(_blame_table(blame_peak(against, data, edits), _bytes))
     parts.append(_findings(data, against, paths))
     return "".join(parts)
 
@@ -143,7 +193,7 @@ def _sides(data: ReportData, against: ReportData) -> list[list[str]]:
     for row in data.policies:
         before = old.get(row.policy)
         sides = [before.makespan_ps if before else None, row.schedule.makespan_ps if row.schedule else None]
-        rows.append([f"makespan, {shown(row.policy)}", *_change(sides[0], sides[1], _time, "deadlock")])
+        rows.append([f"makespan, {shown(row.policy)}", *_change(sides[0], sides[1], _time, "no schedule")])
     rows.append(["lower bound", *_change(against.bound_ps, data.bound_ps, _time)])
     rows.append(["scratch peak", *_change(against.liveness.peak_bytes, data.liveness.peak_bytes, _bytes)])
     counts = (against.graph.summary(), data.graph.summary())
@@ -166,6 +216,20 @@ def _signed(change: int, say: Callable[[int], str]) -> str:
     return f"{'+' if change > 0 else '-'}{say(abs(change))}" if change else "same"
 
 
+def _edit_table(edits: list[Edit]) -> str:
+    rows = [
+        [
+            f"{shown(os.path.basename(edit.file))}:{edit.line}",
+            f"<code>{shown(edit.was)}</code>" if edit.was is not None else "new",
+            f"<code>{shown(edit.now)}</code>" if edit.now is not None else "gone",
+        ]
+        for edit in edits[:_LINES_SHOWN]
+    ]
+    if len(edits) > _LINES_SHOWN:
+        rows.append([f"+ {len(edits) - _LINES_SHOWN:,} more", "", ""])
+    return table(["where", "before", "after"], rows, numbers=0)
+
+
 def _blame_table(blames: list[Blame], say: Callable[[int], str]) -> str:
     total = sum(one.change for one in blames)
     changed = [one for one in blames if one.change]
@@ -175,7 +239,7 @@ def _blame_table(blames: list[Blame], say: Callable[[int], str]) -> str:
     rest = changed[_LINES_SHOWN:]
     if rest:
         sums = [sum(map(itemgetter(at), ((b.before, b.after) for b in rest))) for at in (0, 1)]
-        rows.append([f"{len(rest):,} more lines", "", *_change(sums[0], sums[1], say)])
+        rows.append([f"+ {len(rest):,} more", "", *_change(sums[0], sums[1], say)])
     rows.append(["<b>in all</b>", "", *_change(sum(b.before for b in blames), sum(b.after for b in blames), say)])
     assert total == sum(b.after for b in blames) - sum(b.before for b in blames)
     return table(["where", "line", "before", "after", "change"], rows, numbers=3)
@@ -184,6 +248,8 @@ def _blame_table(blames: list[Blame], say: Callable[[int], str]) -> str:
 def _blame_row(blame: Blame, say: Callable[[int], str]) -> list[str]:
     place = shown(blame.location.short) if blame.location else shown(blame.text)
     text = f"<code>{shown(blame.text)}</code>" if blame.location else ""
+    if blame.was:
+        text += f" <small>was <code>{shown(blame.was)}</code></small>"
     return [place, text, *_change(blame.before, blame.after, say)]
 
 

@@ -17,23 +17,26 @@ __all__ = ["NumbersRow", "PolicyResult", "ReportData"]
 
 @attrs.frozen
 class PolicyResult:
-    """What came of one policy: its ``schedule``, or None with what there is to say about the ``deadlock``."""
+    """What came of one policy: its ``schedule``, or None with the ``verdict`` (``"deadlock"``, ``"unmatched"``) and
+    what there is to say about it (``deadlock``)."""
 
     policy: str
     schedule: Schedule | None
     deadlock: str = ""
+    verdict: str = "deadlock"
 
 
 @attrs.frozen
 class NumbersRow:
     """One output tensor against its reference: the largest absolute and relative errors over its elements, the
-    tolerance, and whether it is met."""
+    tolerance, and whether it is met; ``unstored`` says what of it was never stored."""
 
     tensor: str
     max_abs_error: float
     max_rel_error: float
     tolerance: float
     ok: bool
+    unstored: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -66,6 +69,11 @@ class ReportData:
     def bound_ps(self) -> int:
         """The best (largest) lower bound, in picoseconds; 0 where there is none."""
         return max(self.bounds_ps.values(), default=0)
+
+    @property
+    def verdict(self) -> str:
+        """Why there is no schedule at all, in a word."""
+        return next((row.verdict for row in self.policies if row.schedule is None), "")
 
     @property
     def best(self) -> Schedule | None:

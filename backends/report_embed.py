@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
-from ..ir.tables import IntArray, Mode, Reason, StorageKind
+from ..ir.tables import IntArray, Mode, Reason
 from ..ir.text import quote
 from ..scheduler.constraints import ArcKind
 from ..scheduler.schedule import Schedule
@@ -52,10 +52,11 @@ def embedded_text(data: ReportData, box_of: IntArray | None, lines: LineTable) -
     document = {
         "title": quote(data.title),
         "ranks": graph.ranks,
-        "budget": graph.target.scratch_bytes,
+        "budget": data.liveness.budget_bytes,
         "operations": list(OPERATIONS.names),
+        "engine_kinds": [op.engine for op in OPERATIONS.values()],
         "work_kinds": [op.work_kind.value for op in OPERATIONS.values()],
-        "marker": [OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")],
+        "marker": np.flatnonzero(OPERATIONS.markers).tolist(),
         "causes": _CAUSES,
         "reasons": [reason.label for reason in Reason],
         "colours": {name: {"solid": c.solid, "ink": c.ink} for name, c in ENGINE_COLOURS.items()},
@@ -129,7 +130,7 @@ def _storages(data: ReportData) -> dict[str, Any]:
     return {
         "names": [quote(data.graph.names[name]) for name in names],
         "name": pack(place[storages.name]),
-        "hbm": pack((storages.kind == StorageKind.HBM).astype(np.int64)),
+        "hbm": pack((~data.graph.in_scratch).astype(np.int64)),
         "rank": pack(storages.rank, delta=True),
         "address": pack(storages.address),
         "bytes": pack(live.held_bytes),

@@ -33,7 +33,7 @@ def _timelines(data: ReportData) -> tuple[str, str]:
     """What chooses the policy and the part shown, and the canvases of the timeline."""
     embedded = embedded_schedules(data)
     if not embedded:
-        return "", '<p class="notice">No policy has a schedule: deadlock.</p>'
+        return "", f'<p class="notice">No policy has a schedule: {shown(data.verdict)}.</p>'
     options = "".join(
         f'<option value="{at}">{shown(s.policy)}: {format_ps(s.makespan_ps)}</option>' for at, s in enumerate(embedded)
     )
@@ -44,7 +44,7 @@ def _timelines(data: ReportData) -> tuple[str, str]:
         said.append(f"To keep the page small, {shown(', '.join(left))} are summed up above only.")
     missing = [row.policy for row in data.policies if row.schedule is None]
     if missing:
-        said.append(f"No timeline of {shown(', '.join(missing))}: deadlock.")
+        said.append(f"No timeline of {shown(', '.join(missing))}: {shown(data.verdict)}.")
     notes = "".join(f'<p class="mute note">{one}</p>' for one in said)
     tools = (
         f'<label class="narrow">policy <select id="timeline-policy">{options}</select></label>'
@@ -94,7 +94,7 @@ def _scratch_map(data: ReportData) -> tuple[str, str]:
     axes += '<option value="program">program order</option>'
     one = " hidden" if data.graph.ranks == 1 else ""
     tools = (
-        f'<span class="shown">address &#215; time, coloured by who fills it</span>'
+        f'<span class="shown">by address, coloured by who fills it</span>'
         f'<label{one}>rank <select id="scratch-rank">{ranks}</select></label>'
         f'<label>across <select id="scratch-axis">{axes}</select></label>'
     )

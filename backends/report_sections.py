@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ..ir.ops import OPERATIONS
+from ..ir.ranks import fold_ranks
 from ..ir.text import quote
 from ..linter.findings import Diagnostic
 from ..scheduler.units import format_ps
@@ -12,7 +13,7 @@ from .drawing import Drawing
 from .palette import ENGINE_COLOURS
 from .report_charts import cause_style, chain_bar, scratch_chart, size_text
 from .report_compare import comparison
-from .report_data import ReportData
+from .report_data import NumbersRow, ReportData
 from .report_markup import plural, share, shown, table
 from .report_paths import PagePaths
 from .report_picture import inline_svg
@@ -75,8 +76,9 @@ def _ladder(data: ReportData, paths: PagePaths) -> str:
     rows = []
     for row in data.policies:
         if row.schedule is None:
-            said = f'<pre tabindex="0">{escape(paths.in_text(row.deadlock) or "deadlock", quote=True)}</pre>'
-            rows.append(f'<tr><th>{shown(row.policy)}</th><td colspan="4"><b class="bad">deadlock</b>{said}</td></tr>')
+            said = f'<pre tabindex="0">{escape(paths.in_text(row.deadlock) or row.verdict, quote=True)}</pre>'
+            verdict = f'<b class="bad">{shown(row.verdict)}</b>'
+            rows.append(f'<tr><th>{shown(row.policy)}</th><td colspan="4">{verdict}{said}</td></tr>')
             continue
         causes[row.policy] = row.schedule.critical_chain().by_cause()
         bar = chain_bar(row.schedule, causes[row.policy], longest, data.bound_ps)
@@ -124,9 +126,10 @@ def _causes(causes: dict[str, dict[str, int]]) -> str:
 def _bounds(data: ReportData) -> str:
     if not data.bounds_ps:
         return ""
+    folded = [(f"{ranks} {thing}".strip(), ps) for thing, ranks, ps in fold_ranks(data.bounds_ps)]
     rows = [
         [shown(name), format_ps(ps), share(ps, data.bound_ps)]
-        for name, ps in sorted(data.bounds_ps.items(), key=lambda item: (-item[1], item[0]))
+        for name, ps in sorted(folded, key=lambda item: (-item[1], item[0]))
     ]
     bounds = table(["lower bound", "time", "of the best"], rows, numbers=2)
     return f"<details><summary>All lower bounds</summary>{bounds}</details>"
@@ -134,8 +137,8 @@ def _bounds(data: ReportData) -> str:
 
 def _scratch(data: ReportData) -> str:
     """Held and live bytes over program order, and what holds the most at the peak."""
-    live, target = data.liveness, data.graph.target
-    budget = target.scratch_bytes
+    live = data.liveness
+    budget = live.budget_bytes
     over = live.peak_bytes > budget
     part = f'<span class="{"bad" if over else ""}">{share(live.peak_bytes, budget)} of the budget</span>'
     said = (
@@ -172,8 +175,15 @@ def _ranks(data: ReportData) -> str:
         return ""
     if len(set(peaks)) == 1:
         return f'<p class="mute">All {len(peaks)} ranks have this peak.</p>'
-    listed = ", ".join(f"rank {rank}: {peak:,} B" for rank, peak in enumerate(peaks))
+    by_rank = {f"rank {rank}": peak for rank, peak in enumerate(peaks)}
+    listed = "; ".join(f"{ranks}: {peak:,} B" for _, ranks, peak in fold_ranks(by_rank))
     return f'<p class="mute">{listed}</p>'
+
+
+def _verdict(row: NumbersRow) -> str:
+    if row.unstored:
+        return f'<span class="bad">no: {shown(row.unstored)}</span>'
+    return '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>'
 
 
 def _numbers(data: ReportData, paths: PagePaths) -> str:
@@ -184,7 +194,7 @@ def _numbers(data: ReportData, paths: PagePaths) -> str:
     rows = [
         [
             shown(row.tensor),
-            '<span class="good">within</span>' if row.ok else '<span class="bad">outside</span>',
+            _verdict(row),
             f"{row.max_abs_error:.3g}",
             f"{row.max_rel_error:.3g}",
             f"{row.tolerance:.3g}",
@@ -222,7 +232,7 @@ def _operations(data: ReportData) -> str:
     most = max(counts.values(), default=1)
     rows = []
     for name, count in counts.items():
-        engine = OPERATIONS[name].engine.value
+        engine = OPERATIONS[name].engine
         bar = (
             f'<div class="track"><div class="bar" style="width:{100 * count / most:.2f}%">'
             f'<i style="width:100%;background-color:{ENGINE_COLOURS[engine].solid}"></i></div></div>'

@@ -38,7 +38,7 @@ def _figure(title: str, value: str, note: str, mood: str = "", below: str = "", 
 
 
 def _scratch_figure(data: ReportData) -> str:
-    budget, peak = data.graph.target.scratch_bytes, data.liveness.peak_bytes
+    budget, peak = data.liveness.budget_bytes, data.liveness.peak_bytes
     over = peak > budget
     width = min(100 * peak / max(budget, 1), 100)
     meter = f'<div class="meter{" over" if over else ""}"><i style="width:{width:.2f}%"></i></div>'
@@ -49,7 +49,7 @@ def _scratch_figure(data: ReportData) -> str:
 def _time_figure(data: ReportData) -> str:
     best = data.best
     if best is None:
-        return _figure(_opens("ladder", "Makespan"), "deadlock", "under every policy", "bad", kind="f-time")
+        return _figure(_opens("ladder", "Makespan"), data.verdict, "under every policy", "bad", kind="f-time")
     note = f"{shown(best.policy)}, {best.ratio:.3f} x the best bound"
     name = max(data.bounds_ps, key=lambda one: data.bounds_ps[one]) if data.bounds_ps else ""
     after = f"<span>bound {format_ps(data.bound_ps)} ({shown(name)})</span>" if name else "<span>no bound</span>"
@@ -81,7 +81,7 @@ def _ladder_figure(data: ReportData) -> str:
     rows = []
     for row in data.policies:
         if row.schedule is None:
-            rows.append(f'<li class="bad"><span>{shown(row.policy)}</span><span>deadlock</span></li>')
+            rows.append(f'<li class="bad"><span>{shown(row.policy)}</span><span>{shown(row.verdict)}</span></li>')
             continue
         bar = chain_bar(row.schedule, row.schedule.critical_chain().by_cause(), longest, data.bound_ps)
         chooses = f' data-policy="{at[row.policy]}"' if row.policy in at else " disabled"

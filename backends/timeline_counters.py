@@ -8,9 +8,8 @@ import attrs
 import numpy as np
 
 from ..ir.ops import OPERATIONS
-from ..ir.tables import IntArray, StorageKind
+from ..ir.tables import IntArray
 from ..ir.text import quote
-from ..scheduler.liveness import liveness
 from ..scheduler.schedule import Schedule
 
 __all__ = ["Counter", "counters_of"]
@@ -32,9 +31,10 @@ class Counter:
 def counters_of(schedule: Schedule) -> tuple[Counter, ...]:
     """The counters of a schedule, by rank, in the order in which they are shown.
 
-    - ``scratch cursor``: the end of the highest allocation held, in bytes. Over a schedule's time an allocation is held
-      from the start of its first access until the last node of its scope (or whatever uses it later) has ended. At its
-      largest it is the rank's peak, if the highest allocation is accessed at all.
+    - ``scratch cursor`` (with several memories one for each, under its name): the end of the highest allocation held,
+      in bytes. Over a schedule's time an allocation is held from the start of its first access until the last node of
+      its scope (or whatever uses it later) has ended. At its largest it is the rank's peak, if the highest allocation
+      is accessed at all.
     - ``scratch live``: the rounded bytes of the allocations between the start of their first and the end of their last
       access.
     - ``in flight to rank R (direction)``: slots of a channel in use: from the start of a send until its receive has
@@ -51,24 +51,26 @@ def counters_of(schedule: Schedule) -> tuple[Counter, ...]:
 def _scratch(schedule: Schedule) -> tuple[list[Counter], list[Counter]]:
     graph = schedule.graph
     accesses, storages = graph.accesses, graph.storages
-    of_scratch = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.SCRATCH)
+    of_scratch = np.flatnonzero(graph.in_scratch[accesses.storage])
     storage, node = accesses.storage[of_scratch], accesses.node[of_scratch]
     never = np.iinfo(np.int64).max
     first = np.full(len(storages), never, dtype=np.int64)
     last = np.zeros(len(storages), dtype=np.int64)
     np.minimum.at(first, storage, schedule.start_ps[node])
     np.maximum.at(last, storage, schedule.end_ps[node])
-    used = np.flatnonzero((first < never) & (storages.kind == StorageKind.SCRATCH))
+    used = np.flatnonzero((first < never) & graph.in_scratch)
     over = _scope_end_ps(schedule)[storages.scope[used]]
-    size = liveness(graph).held_bytes[used]
+    size = graph.held_bytes[used]
     top = storages.address[used] + size
     held, live = [], []
     for rank in range(graph.ranks):
-        mine = np.flatnonzero(storages.rank[used] == rank)
-        rows = used[mine]
-        begin, end = first[rows], last[rows]
-        held.append(Counter(rank, "scratch cursor", "bytes", *_highest(begin, np.maximum(end, over[mine]), top[mine])))
-        live.append(Counter(rank, "scratch live", "bytes", *_sum(begin, end, size[mine])))
+        for place in graph.target.scratch_memories:
+            mine = np.flatnonzero((storages.rank[used] == rank) & (storages.memory[used] == place))
+            rows, name = used[mine], graph.target.called(place)
+            begin, end = first[rows], last[rows]
+            steps = _highest(begin, np.maximum(end, over[mine]), top[mine])
+            held.append(Counter(rank, f"{name} cursor", "bytes", *steps))
+            live.append(Counter(rank, f"{name} live", "bytes", *_sum(begin, end, size[mine])))
     return held, live
 
 
@@ -121,8 +123,8 @@ def _steps(at: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
 def _channels(schedule: Schedule) -> list[Counter]:
     graph = schedule.graph
     nodes, channels = graph.nodes, graph.channels
-    receives = OPERATIONS.mask(lambda op: op.name in ("recv", "recv_async"))[nodes.op]
-    sends = nodes.op == OPERATIONS.code("send")
+    receives = OPERATIONS.receives[nodes.op]
+    sends = OPERATIONS.sends[nodes.op]
     found = []
     for row in range(len(channels)):
         of_channel = nodes.channel == row

@@ -8,7 +8,7 @@ import numpy as np
 from ..ir import dtypes
 from ..ir.graph import Graph
 from ..ir.ops import WorkKind
-from ..ir.tables import IntArray, Reason, StorageKind
+from ..ir.tables import IntArray, Reason
 from ..ir.text import describe_access, quote
 from ..scheduler.schedule import Schedule
 
@@ -145,8 +145,8 @@ def _distinct_accesses(graph: Graph) -> tuple[IntArray, IntArray]:
     accesses, storages = graph.accesses, graph.storages
     storage = accesses.storage
     named = np.array([bool(name) for name in graph.names], dtype=np.bool_)[storages.name] if len(storages) else storage
-    own = np.where(named & (storages.kind == StorageKind.SCRATCH), -1, np.arange(len(storages)))
-    columns = (own, storages.name, storages.address, storages.layout)
+    own = np.where(named & graph.in_scratch, -1, np.arange(len(storages)))
+    columns = (own, storages.name, storages.memory, storages.address, storages.layout)
     return _distinct(*(column[storage] for column in columns), accesses.offset, accesses.layout)
 
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from ..ir.errors import DeadlockError, KernscopeError
+from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
+from ..linter import Diagnostic
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
+from .own_streams import end_program, keep_streams, own_streams, refuse_other_ends
 from .pictures import draw, report
 from .run import run
 from .schedule import schedule
 from .timeline import timeline
 from .trace import trace
+from .unexpected import as_user_error
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
 
 _EPILOG = """\b
 Examples:
@@ -60,9 +62,20 @@ for _command in (trace, lint, schedule, run, draw, timeline, report, fit, explai
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status. Errors are printed, never raised (with ``--debug`` their traceback
     too)."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    with own_streams():
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def program() -> NoReturn:
+    """The command line as a program: it ends the process, however an author's code would have it."""
+    refuse_other_ends()
+    keep_streams()
+    end_program(main())
+
+
+def _main(given: Sequence[str]) -> int:
     try:
-        result: Any = app.main(args=given, prog_name="kernscope", standalone_mode=False)
+        result: Any = app.main(args=list(given), prog_name="kernscope", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
@@ -70,13 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         click.echo("aborted", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader has gone (`| head`): nothing is wrong, and Python must not complain at exit.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KernscopeError as error:
-        if "--debug" in given:
-            traceback.print_exc()
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
-        return 1 if isinstance(error, DeadlockError) else 2
+    except Exception as error:  # the last handler: exit status 1 means findings, and is never a crash of ours
+        return _tell(as_user_error(error), debug="--debug" in given)
+
+
+def _tell(error: KernscopeError, *, debug: bool) -> int:
+    """Print an error in the form of a finding; the exit status."""
+    if debug:
+        traceback.print_exception(error)
+    diagnostic = Diagnostic.of_error(error)
+    kind, _, rest = str(diagnostic).partition(":")
+    click.echo(f"{click.style(f'{kind}:', fg='red', bold=True)}{rest}", err=True)
+    return 1 if isinstance(error, DeadlockError | UnmatchedMessageError) else 2

@@ -32,9 +32,10 @@ def parse_buffers(text: str) -> range:
 def buffered(graph: Graph, buffers: int) -> Graph:
     """The graph with so many buffers. Raises ``InfeasibleError`` where they do not fit, and as ``ks.rebuffer``."""
     made = api.rebuffer(graph, buffers)
-    needed, budget = api.liveness(made).peak_bytes, graph.target.scratch_bytes
-    if needed <= budget:
+    live = api.liveness(made)
+    if live.fits:
         return made
+    needed, budget = live.peak_bytes, live.budget_bytes
     fitting = _most_that_fit(graph, buffers)
     raise InfeasibleError(
         f"{graph.kernel} does not fit with --buffers {buffers}: {needed:,} B of scratch, the budget is {budget:,} B",
@@ -48,7 +49,7 @@ def _most_that_fit(graph: Graph, below: int) -> int:
     fits, fails = 0, below
     while fails - fits > 1:
         middle = (fits + fails) // 2
-        fitting = api.liveness(api.rebuffer(graph, middle)).peak_bytes <= graph.target.scratch_bytes
+        fitting = api.liveness(api.rebuffer(graph, middle)).fits
         fits, fails = (middle, fails) if fitting else (fits, middle)
     return fits
 
@@ -57,7 +58,7 @@ def trade_lines(
     graph: Graph, buffers: range, policies: Sequence[str], machine: Machine, effort: str, limit: SolverLimit
 ) -> list[str]:
     """Makespan against scratch: the graph as it came, then with each number of buffers, also where they do not fit."""
-    budget = graph.target.scratch_bytes
+    budget = api.liveness(graph).budget_bytes
     given = f"as saved ({graph.buffers})" if graph.buffers else "as traced"
     rows: list[Sequence[str]] = [("buffers", "scratch", "of budget", *policies, "bound")]
     for number in (0, *buffers):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,26 +11,19 @@ from typing import Any
 import attrs
 import click
 
-from ..linter import LintReport
+from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats import FORMATS
+from ..linter.selection import option_values, select_rules
+from ..linter.source import printable
 from ..linter.suppressions import settle_unused
 from .lint_job import Answer, Found, LintJob, Share, perform
 from .lint_pool import Key, available_cores, run_jobs
 from .lint_targets import Configurations, lint_targets
-from .options import machine_options
+from .options import machine_options, timeout_option
 
 __all__ = ["lint"]
-
-DEFAULT_TIMEOUT_S = 120.0
-
-
-def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    """Refuse the one float that no range refuses."""
-    if math.isnan(value):
-        raise click.BadParameter("nan is no number of seconds", context, parameter)
-    return value
 
 
 @click.command()
@@ -48,16 +40,7 @@ def _number(context: click.Context, parameter: click.Parameter, value: float) ->
     metavar="N",
     help="How many processes at a time; default: one per core, and none for a sole launch. 0: all in this process.",
 )
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0, min_open=True, max=1e6),
-    default=DEFAULT_TIMEOUT_S,
-    show_default=True,
-    callback=_number,
-    metavar="SECONDS",
-    help="How long a launch may take.",
-)
+@timeout_option("How long a launch may take.")
 @machine_options
 @click.pass_context
 def lint(
@@ -90,14 +73,15 @@ def lint(
     configs: list[LintConfig] = []
     asked: list[LintJob] = []
     found = Configurations()
-    for target, is_named in lint_targets(paths, found, notes):
+    failures: list[Failure] = []
+    for target, is_named in lint_targets(paths, found, notes, failures):
         config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
+        _check_selection(config)
         job = LintJob(target, only=launch_name, is_named=is_named, machine=machine, overrides=tuple(overrides))
         configs.append(config)
         asked.append(job.configured(config))
     answers = _answers(asked, jobs, timeout_s)
     reports: list[LintReport] = []
-    failures: list[Failure] = []
     of_report: list[int] = []
     for (number, _), answer in sorted(answers.items(), key=lambda item: item[0]):
         if isinstance(answer, Found):
@@ -120,6 +104,12 @@ def lint(
         context.exit(1)
 
 
+def _check_selection(config: LintConfig) -> None:
+    """Raise ``RuleError`` or ``OptionError`` once for what would be wrong with every launch."""
+    select_rules(config.select, config.ignore, RULES)
+    option_values(config.options, RULES)
+
+
 def _codes(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
 
@@ -130,7 +120,10 @@ def _say(notes: Sequence[str], failures: Sequence[Failure], *, debug: bool) -> N
     for failure in failures:
         if debug and failure.debug:
             click.echo(failure.debug, err=True, nl=False)
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {failure}", err=True)
+    if failures:
+        titles = list(dict.fromkeys(failure.title for failure in failures))
+        more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+        click.echo(f"{click.style('error:', fg='red', bold=True)} not linted: {printable(titles[0])}{more}", err=True)
 
 
 # --- where the work is done -------------------------------------------------------------------------------------------
@@ -158,8 +151,7 @@ def _answers(asked: Sequence[LintJob], processes: int | None, timeout_s: float) 
 def _here(job: LintJob, timeout_s: float | None, share: Share) -> dict[Key, Answer]:
     """A job done in this process."""
     answers: list[Answer] = []
-    with contextlib.redirect_stdout(sys.stderr):  # what kernels print is no result of ours
-        perform(job, answers.append, timeout_s=timeout_s, share=share)
+    perform(job, answers.append, timeout_s=timeout_s, share=share, ends_process=True)
     first = -1 if isinstance(answers[0], Found) else 0
     return {(0, first + n): answer for n, answer in enumerate(answers)}
 

@@ -1,7 +1,10 @@
 """Jobs of the linter in processes of their own, several at a time.
 
-A process is spawned for each launch, so that one that crashes, hangs, exits or is killed takes no other with it. A file
-whose launches are not known yet begins with a process that finds them and lints the first; the others follow.
+Each launch has a process, so that one that crashes, hangs, exits or is killed takes no other with it. A file whose
+launches are not known yet begins with a process that finds them and lints the first; the others follow.
+
+The processes are forked from a server that has imported this package and nothing of the user's (elsewhere than on Linux
+they are spawned: macOS's own libraries do not survive a fork, Windows has none).
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ from multiprocessing.process import BaseProcess
 
 import attrs
 
+from ..ir.errors import KernelProcessError, TimeLimitError
 from ..linter.findings import Failure
 from .lint_job import Answer, Found, LintJob, perform
+from .own_streams import keep_streams
 
 __all__ = ["Key", "available_cores", "run_jobs"]
 
@@ -32,6 +37,12 @@ Key = tuple[int, int]
 _START_S = 120.0
 _GRACE_S = 2.0
 _READY = "ready"
+
+if sys.platform == "linux":
+    _CONTEXT = multiprocessing.get_context("forkserver")
+    _CONTEXT.set_forkserver_preload(["kernscope.cli"])
+else:
+    _CONTEXT = multiprocessing.get_context("spawn")
 
 
 @attrs.frozen(eq=False)
@@ -85,6 +96,7 @@ def run_jobs(
     finally:
         for one in running:
             _end(one)
+        _end_server()
     return answers
 
 
@@ -105,10 +117,11 @@ def _events(running: list[_Running], timeout_s: float) -> Iterator[tuple[_Runnin
                 continue
             answer: Answer = received
         elif time.monotonic() >= one.deadline:
-            text = f"{one.job} did not end within {timeout_s:g} s: its process was killed"
-            answer = Failure(
-                str(one.job), f"{text}\n  help: run it alone to see where; or allow more: --timeout SECONDS"
+            late = TimeLimitError(
+                f"{one.job} did not end within {timeout_s:g} s: its process was killed",
+                help="run it alone to see where; or allow more: --timeout SECONDS",
             )
+            answer = Failure.of(str(one.job), late)
         else:
             continue
         if not isinstance(answer, Found) or not answer.launches:
@@ -123,9 +136,8 @@ def _receive(one: _Running) -> Answer | str:
     except (EOFError, OSError):
         one.process.join(_GRACE_S)
         how = _ending(one.process.exitcode)
-        return Failure(
-            str(one.job), f"{one.job} ended its process: {how}\n  help: run it alone: {one.job.command_alone}"
-        )
+        ended = KernelProcessError(f"{one.job} ended its process: {how}", help=f"run it alone: {one.job.command_alone}")
+        return Failure.of(str(one.job), ended)
     return answer
 
 
@@ -144,9 +156,8 @@ def _ending(exitcode: int | None) -> str:
 
 
 def _start(key: Key, job: LintJob, timeout_s: float) -> _Running:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(job, timeout_s, theirs), name=f"kernscope lint {job}")
+    ours, theirs = _CONTEXT.Pipe(duplex=False)
+    process = _CONTEXT.Process(target=_work, args=(job, timeout_s, theirs), name=f"kernscope lint {job}")
     with _interrupts_held():
         process.start()
     theirs.close()  # so that the end of the process is the end of the connection
@@ -179,12 +190,20 @@ def _end(one: _Running) -> None:
     one.connection.close()
 
 
+def _end_server() -> None:
+    """End the server of processes: it has the folder, the environment and the standard streams of its beginning, which
+    may be others when processes are needed again."""
+    if sys.platform == "linux":
+        # The only public way to end it is to end this process.
+        multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]  # not in typeshed
+
+
 def _work(job: LintJob, timeout_s: float, connection: Connection) -> None:
     """The process's side."""
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.dup2(sys.stderr.fileno(), 1)  # what kernels print is no result of ours
+    keep_streams()  # what kernels print is no result of ours
 
     def send(answer: Answer | str) -> None:
         sys.stdout.flush()  # the process is ended as soon as its last answer is there

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..ir.errors import KernelFileError
 from ..linter.config import LintConfig, find_config
+from ..linter.findings import Failure
 from .targets import Target, split_target
 
 __all__ = ["Configurations", "lint_targets", "may_hold_kernels"]
@@ -31,16 +32,20 @@ class Configurations:
 
 
 def lint_targets(
-    paths: Sequence[str], configurations: Configurations, notes: list[str]
+    paths: Sequence[str], configurations: Configurations, notes: list[str], failures: list[Failure]
 ) -> Iterator[tuple[Target, bool]]:
     """The targets of the paths, in their order, folders in the order of their files' names; and whether the user named
-    that very one. A file that cannot hold a kernel is not imported. What there is to say goes to ``notes``.
-
-    Raises ``KernelFileError`` for a folder without Python files.
+    that very one. A file that cannot hold a kernel is not imported. What there is to say goes to ``notes``,
+    paths that lead nowhere to ``failures``: they take nothing from the others.
     """
     seen: set[tuple[str, str | None]] = set()
     for text in paths:
-        for target in _folder(text, configurations, notes) if os.path.isdir(text) else [split_target(text)]:
+        try:
+            targets = list(_folder(text, configurations, notes)) if os.path.isdir(text) else [split_target(text)]
+        except KernelFileError as error:
+            failures.append(Failure.of(text, error))
+            continue
+        for target in targets:
             source = os.path.realpath(target.source) if target.is_file else target.source
             if (source, target.kernel) in seen:
                 continue

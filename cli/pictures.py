@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import webbrowser
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -22,6 +24,7 @@ from ..scheduler.policies import POLICIES
 from ..scheduler.units import format_ps
 from .options import make_job, target_options
 from .schedule import chain_lines
+from .stages import stages
 from .words import percent, plural, size, table
 
 __all__ = ["draw", "report"]
@@ -83,6 +86,7 @@ def draw(
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser, too.")
 @click.option("--against", metavar="TARGET", help="Compare with this kernel or saved graph: what changed, and where.")
 @click.option("--against-launch", metavar="NAME", help="Its launch; default: its first.")
 @click.option(
@@ -94,6 +98,7 @@ def report(
     /,
     output: str | None,
     no_run: bool,
+    opens: bool,
     against: str | None,
     against_launch: str | None,
     against_arguments: Sequence[str],
@@ -105,7 +110,7 @@ def report(
 
     \b
     Examples:
-      kernscope report flash.py
+      kernscope report flash.py --open
       kernscope report flash.py --against before.ksg
       kernscope report flash.py --against flash.py --against-arg tile=64
     """
@@ -114,25 +119,42 @@ def report(
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.html"
     check_output(path)
-    graph = job.graph(record=True)
-    data = pictures.gather(graph, job.machine, launch=job.launch, numbers=not no_run)
-    if against is not None:
-        # A saved graph brings its own machine along.
-        machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
-        other = make_job(against, against_launch, against_arguments, None, machine, overrides)
-        earlier = pictures.gather(other.graph(record=True), other.machine, launch=other.launch, numbers=False)
-        if against_arguments:
-            earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
-        data = attrs.evolve(data, against=earlier)
+    with stages() as tell:
+        tell("tracing")
+        data = pictures.gather(job.graph(record=True), job.machine, launch=job.launch, numbers=not no_run, begins=tell)
+        if against is not None:
+            # A saved graph brings its own machine along.
+            machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
+            other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
+            tell(f"tracing {against}")
+            earlier = pictures.gather(
+                other.graph(record=True), other.machine, launch=other.launch, numbers=False, begins=tell
+            )
+            if against_arguments:
+                earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
+            data = attrs.evolve(data, against=earlier)
     click.echo("\n".join(_summary(data)))
-    for note in write_report(path, data):
+    with stages() as tell:
+        tell("drawing the page")
+        notes = write_report(path, data)
+    for note in notes:
         click.echo(f"note: {note}")
     click.echo(f"wrote {path}")
+    if opens and not _open_page(path):
+        click.echo(f"note: no browser could be started here; open {path} yourself")
     if data.numbers_failed:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {data.numbers_note}", err=True)
         context.exit(2)
     if not data.lint.ok or any(not row.ok for row in data.numbers):
         context.exit(1)
+
+
+def _open_page(path: str) -> bool:
+    """Whether a browser was started with a page."""
+    try:
+        return webbrowser.open(Path(path).resolve().as_uri())
+    except (webbrowser.Error, OSError):
+        return False
 
 
 def _file_name(kernel: str) -> str:
@@ -148,7 +170,7 @@ def _summary(data: ReportData) -> Iterator[str]:
     yield f"graph     {plural(len(graph), 'node')}, {plural(len(graph.edges), 'edge')}: {operations}" + (
         f", and {more} more operations" if more > 0 else ""
     )
-    budget = graph.target.scratch_bytes
+    budget = live.budget_bytes
     yield f"scratch   peak {size(live.peak_bytes)}, {percent(live.peak_bytes, budget)} of {size(budget)} a rank"
     yield f"findings  {data.lint.summary.partition(': ')[2]}"
     for diagnostic in data.lint:
@@ -158,12 +180,12 @@ def _summary(data: ReportData) -> Iterator[str]:
     for row in data.numbers:
         verdict = "agrees with" if row.ok else "DIFFERS from"
         errors = f"largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"
-        yield f"          {row.tensor} {verdict} the reference: {errors}"
+        yield f"          {row.tensor} {verdict} the reference: {row.unstored or errors}"
     yield ""
     rows = [("policy", "makespan", "of the bound")]
     for result in data.policies:
         if result.schedule is None:
-            rows.append((result.policy, "deadlock", "-"))
+            rows.append((result.policy, result.verdict, "-"))
         else:
             rows.append(
                 (

@@ -12,10 +12,11 @@ import numpy as np
 
 from .. import api
 from ..backends.execute import execute
-from ..backends.execute_compare import Comparison
+from ..backends.execute_compare import Comparison, unstored_text
 from ..backends.execute_inputs import random_inputs
 from ..ir.errors import InputError
 from ..ir.output import check_output, open_output
+from ..ir.unstored import Unstored
 from ..scheduler.policies import POLICIES
 from .options import make_job, target_options
 from .words import plural, table
@@ -63,8 +64,12 @@ def run(
     chosen = order if order == "program" else api.schedule(graph, order, job.machine)
     done = execute(graph, inputs, chosen, poison)
     click.echo(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
-    click.echo(table([(name, _shape(a), _range(a)) for name, a in done.outputs.items()]))
-    comparisons = api.compare_with_launch(job.launch, inputs, done.outputs) if job.launch is not None else []
+    click.echo(table([(name, _shape(a), _range(a, done.unstored.get(name))) for name, a in done.outputs.items()]))
+    for each in done.unstored.values():
+        click.echo(f"  {unstored_text(each)}")
+    comparisons = (
+        api.compare_with_launch(job.launch, inputs, done.outputs, done.unstored) if job.launch is not None else []
+    )
     click.echo("\n".join(comparison_lines(comparisons)))
     if output:
         _write(output, done.outputs)
@@ -91,7 +96,9 @@ def comparison_lines(comparisons: Sequence[Comparison]) -> list[str]:
         (
             c.tensor,
             "agrees" if c.ok else "DIFFERS",
-            f"largest error {c.max_abs_error:.3g}, tolerance {c.tolerance:g}",
+            "a part is never stored"
+            if c.unstored
+            else f"largest error {c.max_abs_error:.3g}, tolerance {c.tolerance:g}",
         )
         for c in comparisons
     ]
@@ -102,7 +109,9 @@ def _shape(array: Array) -> str:
     return f"{array.dtype}[{','.join(map(str, array.shape))}]"
 
 
-def _range(array: Array) -> str:
+def _range(array: Array, unstored: Unstored | None) -> str:
+    if unstored is not None:
+        return _range(array[~unstored.mask()], None) + " where stored"
     finite = array[np.isfinite(array.astype(np.float64))].astype(np.float64)
     text = f"{finite.min():.4g} to {finite.max():.4g}" if finite.size else "no finite value"
     lost = array.size - finite.size

@@ -9,6 +9,7 @@ import click
 
 from .. import api
 from ..ir.errors import OptionError
+from ..ir.ranks import fold_ranks
 from ..ir.text import quote
 from ..scheduler.ladder import Ladder
 from ..scheduler.list_search import EFFORTS
@@ -158,4 +159,5 @@ def chain_lines(schedule: Schedule) -> Iterator[str]:
         right=(1, 2),
     )
     yield "engines"
-    yield table([(str(name), f"{100 * busy:.1f} % busy") for name, busy in schedule.utilisation().items()], right=(1,))
+    busy = {name: f"{100 * share:.1f} % busy" for name, share in schedule.utilisation().items()}
+    yield table([tuple(filter(None, row)) for row in fold_ranks(busy)], right=(1 if schedule.graph.ranks == 1 else 2,))

@@ -12,6 +12,7 @@ import numpy as np
 from .errors import ArgumentError, shown
 from .layout import Layout
 from .location import CALLERS_KEPT, Location
+from .memories import held_bytes
 from .tables import (
     AccessTable,
     BoundsFault,
@@ -21,12 +22,13 @@ from .tables import (
     NodeTable,
     ScopeTable,
     StackTable,
-    StorageKind,
     StorageTable,
 )
 from .target import Target
 
-__all__ = ["GraphColumns", "expect_graph"]
+__all__ = ["BoolArray", "GraphColumns", "expect_graph"]
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -35,8 +37,9 @@ class GraphColumns:
 
     ``kernel`` is the kernel's name, ``machine`` the name of the machine it was traced for (a label: only ``target``
     binds). ``buffers`` says by which rule the scratch is laid out: 0 for the bump allocation that scopes rewind, K for
-    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). ``defaults`` are the arrays the kernel was
-    traced with: the inputs of a run that names no others; they are no part of a graph's identity and are not saved.
+    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). ``unentered_scopes`` are the stack rows
+    where scopes were made that no ``with`` entered. ``defaults`` are the arrays the kernel was traced with: the inputs
+    of a run that names no others; they are no part of a graph's identity and are not saved.
     """
 
     kernel: str
@@ -54,6 +57,7 @@ class GraphColumns:
     names: tuple[str, ...]
     attributes: tuple[Mapping[str, Any], ...]
     bounds_faults: tuple[BoundsFault, ...] = ()
+    unentered_scopes: tuple[int, ...] = ()
     buffers: int = 0
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
 
@@ -63,20 +67,41 @@ class GraphColumns:
         return np.searchsorted(self.accesses.node, np.arange(len(self.nodes) + 1))
 
     @cached_property
+    def in_scratch(self) -> BoolArray:
+        """By storage: whether it is an allocation in a rank's own memory, not a tensor in the global one."""
+        return np.not_equal(self.storages.memory, self.target.global_memory)
+
+    @cached_property
+    def arena(self) -> IntArray:
+        """By storage: the number of the one memory of one rank that it lies in, -1 for a tensor in global memory.
+        Allocations of one arena can share bytes, others never. Arenas are numbered rank by rank."""
+        places = np.full(len(self.target.memories), -1, dtype=np.int64)
+        places[list(self.target.scratch_memories)] = np.arange(len(self.target.scratch_memories))
+        number = self.storages.rank * np.int64(len(self.target.scratch_memories)) + places[self.storages.memory]
+        return np.where(self.in_scratch, number, -1)
+
+    @property
+    def arenas(self) -> int:
+        """How many arenas there are: each rank's memories."""
+        return self.ranks * len(self.target.scratch_memories)
+
+    @cached_property
     def held_bytes(self) -> IntArray:
-        """By storage: the bytes an allocation takes from the budget (rounded up to the target's alignment); 0 for
-        HBM."""
-        align = self.target.align
-        rounded = -(-self.storages.nbytes // align) * align
-        return np.where(self.storages.kind == StorageKind.SCRATCH, rounded, 0)
+        """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment); 0 for a
+        tensor in global memory."""
+        align = np.array([memory.align for memory in self.target.memories], dtype=np.int64)
+        return np.where(self.in_scratch, held_bytes(self.storages.nbytes, align[self.storages.memory]), 0)
+
+    @cached_property
+    def overflows(self) -> BoolArray:
+        """By storage: whether it ends beyond what its memory holds."""
+        capacity = self.target.capacities[self.storages.memory]
+        return self.in_scratch & (self.storages.address + self.held_bytes > capacity)
 
     @cached_property
     def tensors(self) -> dict[str, int]:
-        """The HBM tensors: storage row by name, in argument order."""
-        return {
-            self.names[self.storages.name[row]]: int(row)
-            for row in np.flatnonzero(self.storages.kind == StorageKind.HBM)
-        }
+        """The tensors in global memory: storage row by name, in argument order."""
+        return {self.names[self.storages.name[row]]: int(row) for row in np.flatnonzero(~self.in_scratch)}
 
     def location(self, stack: int) -> Location | None:
         """The source location of a row of the stack table, with its nearest callers; None for -1."""

@@ -8,7 +8,7 @@ from .columns import GraphColumns
 from .distinct import distinct
 from .edge_rows import EdgeRows, ramp
 from .regions import byte_ranges
-from .tables import IntArray, Mode, Reason, StorageKind
+from .tables import IntArray, Mode, Reason
 
 __all__ = ["find_between_allocations"]
 
@@ -20,8 +20,8 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     waits for the last accesses of the one before: those are found for all bytes at once. Cells that something less
     regular touches (strided writes, stale uses, reads of unwritten bytes) go through the rule step by step.
     """
-    accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    is_scratch = storages.kind[accesses.storage] == StorageKind.SCRATCH
+    accesses, storages = graph.accesses, graph.storages
+    is_scratch = graph.in_scratch[accesses.storage]
     if not is_scratch.any():
         return
     start, stop, solid = byte_ranges(accesses, storages, graph.layouts)
@@ -31,9 +31,9 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     stale = (freed >= 0) & (accesses.node > freed)
     early = ~write & ((flags & 1) != 0)
     irregular = stale | early | (write & ~solid)
-    # The scratches of the ranks lie side by side on one line of bytes.
+    # The arenas lie side by side on one line of bytes.
     length = int(stop[is_scratch].max()) + 1
-    base = nodes.rank[accesses.node].astype(np.int64) * length
+    base = graph.arena[storage] * length
     low, high = _shared_bytes(start + base, stop + base, np.where(is_scratch, storage, -1), len(storages))
     scratch = np.flatnonzero(is_scratch & (low < high))
     if not len(scratch):

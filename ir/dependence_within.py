@@ -12,7 +12,7 @@ from .columns import GraphColumns
 from .distinct import distinct
 from .edge_rows import EdgeRows, edge_rows, ramp
 from .regions import boxes, flat_range_boxes
-from .tables import AccessKind, IntArray, Mode, Reason, StorageKind
+from .tables import AccessKind, IntArray, Mode, Reason
 
 __all__ = ["find_within_storages"]
 
@@ -192,9 +192,9 @@ def _expand(
 def _places(graph: GraphColumns) -> IntArray:
     """For each access the number of the memory it meets others in: its allocation, or its tensor as its rank sees
     it."""
-    accesses, storages = graph.accesses, graph.storages
+    accesses = graph.accesses
     storage = accesses.storage.astype(np.int64)
-    tensors = int(np.count_nonzero(storages.kind == StorageKind.HBM))  # the first rows
+    tensors = int(np.count_nonzero(~graph.in_scratch))  # the first rows
     rank = graph.nodes.rank[accesses.node].astype(np.int64)
     place: IntArray = storage + np.where(storage < tensors, rank, graph.ranks - 1) * tensors
     return place

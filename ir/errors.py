@@ -41,7 +41,9 @@ __all__ = [
     "NotTracingError",
     "OptionError",
     "OrderError",
+    "OtherThreadError",
     "OutputError",
+    "OwnerError",
     "PolicyError",
     "RuleError",
     "ScopeError",
@@ -51,9 +53,14 @@ __all__ = [
     "TimeLimitError",
     "TracedValueError",
     "UnknownNameError",
+    "UnmatchedMessageError",
     "UseAfterScopeError",
     "did_you_mean",
 ]
+
+
+#: How many of the calls that led to a place are shown.
+_CALLERS_SHOWN = 4
 
 
 class KernscopeError(Exception):
@@ -85,7 +92,9 @@ class KernscopeError(Exception):
 
     def __str__(self) -> str:
         lines = [self.message]
-        lines += [f"  --> {place} ({role})" if role != "here" else f"  --> {place}" for role, place in self.places]
+        for role, place in self.places:
+            lines.append(f"  --> {place} ({role})" if role != "here" else f"  --> {place}")
+            lines += [f"      called from {caller}" for caller in place.stack[:_CALLERS_SHOWN]]
         if self.help:
             lines.append(f"  help: {self.help}")
         return "\n".join(lines)
@@ -154,10 +163,27 @@ class UnknownNameError(KernscopeError, AttributeError):
 
 
 class NotTracingError(KernscopeError, RuntimeError):
-    """A ``tl`` function was called outside a trace, or with a handle of another trace."""
+    """A ``tl`` function was called outside a trace."""
 
     code = "KE109"
-    fix = "Call `tl` in a kernel only, and hand the kernel to `ks.trace`; keep no handle of a trace for another."
+    fix = "Call `tl` in a kernel only, and hand the kernel to `ks.trace`."
+
+
+class OwnerError(KernscopeError, RuntimeError):
+    """A handle, a future or an HBM tensor of another trace, or a handle of another rank: its bytes are not here."""
+
+    code = "KE112"
+    fix = (
+        "Make it anew in every rank and every call of the kernel: what `functools.cache`, a global or a default "
+        "argument keeps belongs to the first. Between ranks, `tl.send` and `tl.recv` it."
+    )
+
+
+class OtherThreadError(KernscopeError, RuntimeError):
+    """Another thread than the kernel's recorded an operation: in what order they come is chance."""
+
+    code = "KE113"
+    fix = "Record every operation in the kernel's own thread; threads may prepare Python values for it."
 
 
 class NodeLimitError(KernscopeError, RuntimeError):
@@ -199,6 +225,8 @@ class DeadlockError(KernscopeError, RuntimeError):
     """Ranks wait for each other in a cycle. ``cycle`` holds the waiting nodes' locations, in order of waiting."""
 
     code = "KE305"
+    #: What stands in the place of a makespan.
+    verdict: ClassVar[str] = "deadlock"
     fix = "Let one rank of the cycle send before it receives, or receive with `tl.recv_async`."
 
     def __init__(
@@ -212,6 +240,27 @@ class DeadlockError(KernscopeError, RuntimeError):
     ) -> None:
         super().__init__(message, help=help, places=places)
         self.cycle = tuple(cycle)
+        self.nodes = tuple(nodes)
+
+
+class UnmatchedMessageError(KernscopeError, RuntimeError):
+    """A message that finds no partner, or one that expects another tile: the kernel never ends, or not as it is meant.
+    ``nodes`` holds the sends and recvs at fault."""
+
+    code = "KE306"
+    fix = "Mend what `kernscope lint` reports as KS401: before that there is no schedule."
+    #: What stands in the place of a makespan.
+    verdict: ClassVar[str] = "unmatched"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        help: str = "",
+        places: Iterable[tuple[str, Location]] = (),
+        nodes: Sequence[int] = (),
+    ) -> None:
+        super().__init__(message, help=help, places=places)
         self.nodes = tuple(nodes)
 
 
@@ -372,14 +421,20 @@ ERRORS: Mapping[str, type[KernscopeError]] = MappingProxyType(
 )
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str = "") -> str:
-    """The ``help:`` text for a misspelt name: the nearest known one, else the list of all."""
+def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6) -> str:
+    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all."""
     options = list(known)
-    near = difflib.get_close_matches(name, options, n=1)
+    near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
     listed = ", ".join(options) if options else "none"
     return f"{what or 'known names'}: {listed}"
+
+
+def raised(error: BaseException) -> str:
+    """An exception in one line: its kind and what it says."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def shown(value: object) -> str:

@@ -17,9 +17,10 @@ from .dependence import find_edges
 from .dtypes import DType
 from .layout import Layout
 from .location import Location
-from .ops import OPERATIONS, Operand, Operation, Work
+from .memories import Memory
+from .ops import OPERATIONS, End, Operand, Operation, Work
 from .saved import write_columns
-from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason, StorageKind
+from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason
 from .text import describe_access, format_graph, format_node, quote
 
 __all__ = ["Access", "Edge", "Graph", "Node", "Storage"]
@@ -156,14 +157,20 @@ class Access:
 
 @attrs.frozen(eq=True)
 class Storage:
-    """An HBM tensor or a scratch allocation."""
+    """A tensor in global memory or a scratch allocation."""
 
     graph: Graph = attrs.field(repr=False)
     row: int
 
     @property
+    def memory(self) -> Memory:
+        """The memory that it lies in."""
+        return self.graph.target.memories[int(self.graph.storages.memory[self.row])]
+
+    @property
     def is_hbm(self) -> bool:
-        return bool(self.graph.storages.kind[self.row] == StorageKind.HBM)
+        """Whether it is a tensor in global memory."""
+        return self.memory.is_global
 
     @property
     def rank(self) -> int:
@@ -179,9 +186,8 @@ class Storage:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes taken from the budget: rounded up to the target's alignment (HBM: as they are)."""
-        align = 1 if self.is_hbm else self.graph.target.align
-        return -(-self.nbytes // align) * align
+        """The bytes taken of the memory: rounded up to its alignment."""
+        return self.memory.held_bytes(self.nbytes)
 
     @property
     def layout(self) -> Layout:
@@ -259,8 +265,8 @@ class Node:
     @property
     def engine(self) -> str:
         """The engine's name: ``"gemm"``, ..., ``"link:next"`` for a send, ``"none"`` for what takes no engine."""
-        if self.operation.name != "send":
-            return str(self.operation.engine)
+        if self.operation.end is not End.SENDS:
+            return self.operation.engine
         direction = int(self.graph.channels.direction[self.channel])
         return f"link:{self.graph.target.directions[direction]}"
 

@@ -15,6 +15,7 @@ from .dtypes import DType
 from .errors import IndexingError, ShapeError, TracedValueError, shown
 
 __all__ = [
+    "LARGEST_ELEMENTS",
     "Layout",
     "Shape",
     "broadcast_shapes",
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
+
+#: What a view can show: sums and products of a few such numbers stay inside the graph's 64-bit columns.
+LARGEST_ELEMENTS = 2**48
 
 
 class Layout:
@@ -51,11 +55,17 @@ class Layout:
 
     @staticmethod
     def of(shape: Shape, strides: Shape, dtype: DType) -> Layout:
-        """The layout of these three, each time the same object."""
+        """The layout of these three, each time the same object. Raises ``ShapeError`` for more elements than any memory
+        has."""
         key = (shape, strides, dtype)
         found = _INTERNED.get(key)
         if found is not None:
             return found
+        if math.prod(shape) > LARGEST_ELEMENTS:
+            raise ShapeError(
+                f"shape {shape} has {math.prod(shape):,} elements, more than any memory",
+                help="tiles are small parts of a tensor: a few hundred elements in each dimension",
+            )
         made = Layout.__new__(Layout)
         made.shape, made.strides, made.dtype = shape, strides, dtype
         made.ndim = len(shape)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import attrs
 
-__all__ = ["CALLERS_KEPT", "Location"]
+__all__ = ["CALLERS_KEPT", "Location", "shown_path"]
 
 #: How many callers a location tells. A kernel that recurses a thousand deep has up to a thousand for each of its lines:
 #: all of them everywhere would be a million.
@@ -36,6 +37,22 @@ class Location:
         """``file.py:12``: the file's name without its folder."""
         return f"{os.path.basename(self.file)}:{self.line}"
 
+    def called_from(self, callers: Sequence[Location]) -> Location:
+        """The place with its callers, the innermost first: as many as are kept."""
+        kept = tuple(callers[:CALLERS_KEPT])
+        return attrs.evolve(self, stack=kept, callers_left_out=len(callers) - len(kept))
+
     def __str__(self) -> str:
-        text = f"{self.file}:{self.line}"
+        text = f"{shown_path(self.file)}:{self.line}"
         return f"{text} in {self.function}" if self.function else text
+
+
+def shown_path(file: str) -> str:
+    """A path for a reader: relative where it lies below the current folder."""
+    if file.startswith("<"):
+        return file
+    try:
+        relative = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file
+    return file if relative == os.pardir or relative.startswith(os.pardir + os.sep) else relative

@@ -23,7 +23,7 @@ import numpy as np
 from .columns import GraphColumns
 from .errors import InfeasibleError, OptionError, shown
 from .graph import Graph
-from .tables import IntArray, ScopeTable, StorageKind, StorageTable
+from .tables import IntArray, ScopeTable, StorageTable
 
 __all__ = ["Placement", "check_buffers", "place_rotating", "rebuffered"]
 
@@ -70,10 +70,10 @@ def place_rotating(graph: GraphColumns, buffers: int) -> Placement:
     Linear in allocations and scopes. The tables must be sound (allocations in program order, parents before children).
     Raises ``InfeasibleError`` for sizes that no memory has.
     """
-    storages, scopes, align = graph.storages, graph.scopes, graph.target.align
-    rows = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
+    storages, scopes = graph.storages, graph.scopes
+    rows = np.flatnonzero(graph.in_scratch)
     scope = storages.scope[rows]
-    held = -(-storages.nbytes[rows] // align) * align
+    held = graph.held_bytes[rows]
     count = len(scopes)
 
     number, children, first_opened = _children(graph)

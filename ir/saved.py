@@ -27,6 +27,7 @@ from .columns import GraphColumns
 from .dtypes import DType
 from .errors import GraphFormatError, KernscopeError
 from .layout import Layout, Shape
+from .memories import Memory
 from .ops import OPERATIONS
 from .output import check_output, write_output
 from .tables import (
@@ -44,7 +45,7 @@ from .target import Target
 
 __all__ = ["VERSION", "is_saved_graph", "read_fields", "write_columns"]
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"kernscope-graph\n"
 _DIGEST = 32
 _TABLES: dict[str, type[Table]] = {
@@ -87,6 +88,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "names": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.names],
         "attributes": [{key: _encode(value) for key, value in entry.items()} for entry in graph.attributes],
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
+        "unentered_scopes": list(graph.unentered_scopes),
         "rows": {name: len(getattr(graph, name)) for name in _TABLES},
     }
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
@@ -171,6 +173,7 @@ def _parse(data: bytes) -> dict[str, Any]:
             for entry in _of(list, header["attributes"])
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
+        "unentered_scopes": tuple(_of(int, entry) for entry in _of(list, header.get("unentered_scopes", []))),
     }
     fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)
@@ -247,16 +250,32 @@ def _layout(entry: Any) -> Layout:
 def _target(entry: Any) -> Target:
     values = dict(_of(dict, entry))
     target = Target(
-        scratch_bytes=_integer(values.pop("scratch_bytes"), 0),
-        align=_integer(values.pop("align"), 1),
+        memories=tuple(_memory(memory) for memory in _of(list, values.pop("memories"))),
+        results=_of(str, values.pop("results")),
         topology=_of(str, values.pop("topology")),
         shape=_shape(values.pop("shape"), 1),
         wraps=_of(bool, values.pop("wraps")),
         slots=_integer(values.pop("slots"), 1),
     )
+    names, own = target.memory_names, [memory.name for memory in target.memories if not memory.is_global]
+    if len(set(names)) < len(names) or len(own) != len(names) - 1 or target.results not in own or len(names) > 255:
+        raise _bad("memories that no machine has")
     if values or target.topology not in ("ring", "mesh2d") or len(target.shape) not in (0, 2):
         raise _bad("a target that no machine has")
     return target
+
+
+def _memory(entry: Any) -> Memory:
+    values = dict(_of(dict, entry))
+    memory = Memory(
+        name=_of(str, values.pop("name")),
+        bytes=_integer(values.pop("bytes"), 0),
+        align=_integer(values.pop("align"), 1),
+        is_global=_of(bool, values.pop("is_global")),
+    )
+    if values:
+        raise _bad("a memory that no machine has")
+    return memory
 
 
 def _fault(entry: Any) -> BoundsFault:

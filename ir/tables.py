@@ -26,7 +26,6 @@ __all__ = [
     "Reason",
     "ScopeTable",
     "StackTable",
-    "StorageKind",
     "StorageTable",
 ]
 
@@ -46,13 +45,6 @@ class AccessKind(enum.IntEnum):
 
     BOX = 0
     RANGE = 1
-
-
-class StorageKind(enum.IntEnum):
-    """Where bytes live."""
-
-    SCRATCH = 0
-    HBM = 1
 
 
 class Reason(enum.IntEnum):
@@ -167,15 +159,15 @@ class AccessTable(Table):
 
 @attrs.frozen(eq=False)
 class StorageTable(Table):
-    """HBM tensors (first, in argument order) and scratch allocations (in order of allocation).
+    """Tensors in global memory (first, in argument order) and scratch allocations (in order of allocation).
 
-    ``kind`` is a :class:`StorageKind`; ``rank`` is -1 for HBM; ``address`` the first byte in the rank's scratch (0 for
-    HBM); ``nbytes`` the bytes of the tensor, before rounding; ``layout`` its dense layout; ``scope`` the scope that
-    frees it (-1 for HBM); ``stack`` where it was made; ``name`` an index into ``Graph.names``; ``born`` the id that the
-    next node had when it was made, ``freed`` the ``scope_exit`` node that frees it (-1: never).
+    ``memory`` is a place in ``Target.memories``; ``rank`` is -1 for a tensor; ``address`` the first byte in the rank's
+    own memory (0 for a tensor); ``nbytes`` the bytes, before rounding; ``layout`` its dense layout; ``scope`` the scope
+    that frees it (-1 for a tensor); ``stack`` where it was made; ``name`` an index into ``Graph.names``; ``born`` the
+    id that the next node had when it was made, ``freed`` the ``scope_exit`` node that frees it (-1: never).
     """
 
-    kind: IntArray
+    memory: IntArray
     rank: IntArray
     address: IntArray
     nbytes: IntArray
@@ -186,7 +178,7 @@ class StorageTable(Table):
     born: IntArray
     freed: IntArray
     dtypes: ClassVar[dict[str, str]] = {
-        "kind": "uint8",
+        "memory": "uint8",
         "rank": "int32",
         "address": "int64",
         "nbytes": "int64",
@@ -204,8 +196,8 @@ class ScopeTable(Table):
     """Scopes, in order of opening; each rank's first one is its kernel's own, without markers.
 
     ``parent`` is -1 for a kernel's own scope; ``enter`` and ``exit`` are the marker nodes (-1 for it); ``base`` is the
-    cursor on entry, in bytes (with several buffers: where the scope's own copy begins); ``name`` an index into
-    ``Graph.names``; ``stack`` where it was opened (-1).
+    cursor on entry of the memory where results go, in bytes (with several buffers: where the scope's own copy begins);
+    ``name`` an index into ``Graph.names``; ``stack`` where it was opened (-1).
     """
 
     rank: IntArray

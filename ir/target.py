@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 import attrs
+import numpy as np
 
 from .errors import ChannelError, did_you_mean
+from .memories import HBM, TCM, Memory
+from .tables import IntArray
 
 __all__ = ["OPPOSITE", "Target"]
 
@@ -15,20 +20,61 @@ OPPOSITE = {"next": "prev", "prev": "next", "north": "south", "south": "north", 
 _STEPS = {"next": (0, 1), "prev": (0, -1), "north": (-1, 0), "south": (1, 0), "east": (0, 1), "west": (0, -1)}
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Target:
-    """Scratch bytes per rank, the alignment sizes are rounded up to, the topology of the ranks, and slots per channel.
+    """The memories, the topology of the ranks, and slots per channel.
+
+    ``memories`` are one global memory and at least one of each rank's own; a storage holds its memory's place among
+    them. ``results`` names the one, of a rank's own, where the results of operations go by default.
 
     ``topology`` is ``"ring"`` (directions next, prev) or ``"mesh2d"`` (north, south, east, west; ``shape`` is
     ``(rows, cols)``, ``wraps`` joins the borders). An empty shape of a mesh means one row of all ranks.
     """
 
-    scratch_bytes: int = 1 << 20
-    align: int = 16
+    memories: tuple[Memory, ...] = (Memory(HBM, is_global=True), Memory(TCM, 1 << 20, 16))
+    results: str = TCM
     topology: str = "ring"
     shape: tuple[int, ...] = ()
     wraps: bool = False
     slots: int = 2
+
+    @classmethod
+    def of_scratch(cls, scratch_bytes: int, align: int = 16, **others: Any) -> Target:
+        """A target with one scratch memory a rank, beside the global one."""
+        return cls(memories=(Memory(HBM, is_global=True), Memory(TCM, scratch_bytes, align)), results=TCM, **others)
+
+    # --- memories ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def memory_names(self) -> tuple[str, ...]:
+        """The memories' names, by place."""
+        return tuple(memory.name for memory in self.memories)
+
+    @cached_property
+    def global_memory(self) -> int:
+        """The place of the global memory."""
+        return next(place for place, memory in enumerate(self.memories) if memory.is_global)
+
+    @cached_property
+    def scratch_memories(self) -> tuple[int, ...]:
+        """The places of the memories that each rank has of its own, in order."""
+        return tuple(place for place, memory in enumerate(self.memories) if not memory.is_global)
+
+    @cached_property
+    def results_memory(self) -> int:
+        """The place of the memory where results go by default."""
+        return self.memory_names.index(self.results)
+
+    def called(self, place: int) -> str:
+        """What messages call a memory: ``scratch`` where it is a rank's only one, else its name."""
+        return "scratch" if self.scratch_memories == (place,) else self.memory_names[place]
+
+    @cached_property
+    def capacities(self) -> IntArray:
+        """The bytes that a rank has, by memory (0 for the global one: no limit)."""
+        return np.array([memory.bytes for memory in self.memories], dtype=np.int64)
+
+    # --- ranks ------------------------------------------------------------------------------------------------------
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -77,12 +123,24 @@ class Target:
 
     def differences(self, other: Target) -> list[str]:
         """One line for each field in which another target differs: ``slots: 2 here, 4 there``."""
-        names = [field.name for field in attrs.fields(Target)]
+        here, there = self._facts(), other._facts()
         return [
-            f"{name}: {getattr(self, name)} here, {getattr(other, name)} there"
-            for name in names
-            if getattr(self, name) != getattr(other, name)
+            f"{name}: {here.get(name, 'none')} here, {there.get(name, 'none')} there"
+            for name in (*here, *(name for name in there if name not in here))
+            if here.get(name) != there.get(name)
         ]
+
+    def _facts(self) -> dict[str, object]:
+        """What there is to differ in, by name."""
+        facts: dict[str, object] = {}
+        for memory in self.memories:
+            if not memory.is_global:
+                facts[f"bytes of {memory.name}"] = memory.bytes
+                facts[f"align of {memory.name}"] = memory.align
+            else:
+                facts["global memory"] = memory.name
+        others = ("results", "topology", "shape", "wraps", "slots")
+        return facts | {name: getattr(self, name) for name in others}
 
 
 def _by(grid: Sequence[int]) -> str:

@@ -12,8 +12,10 @@ from typing import Any
 
 from .columns import GraphColumns
 from .dtypes import DType
-from .ops import OPERATIONS
-from .tables import Mode, StorageKind
+from .memories import Memory
+from .ops import OPERATIONS, End
+from .tables import Mode
+from .target import Target
 
 __all__ = ["describe_access", "format_graph", "format_node", "quote"]
 
@@ -37,10 +39,12 @@ def describe_access(graph: GraphColumns, row: int) -> str:
     whole = graph.layouts[storages.layout[storage]]
     offset = int(accesses.offset[row])
     name = _escaped(graph.names[storages.name[storage]])
-    if storages.kind[storage] == StorageKind.HBM:
+    if not graph.in_scratch[storage]:
         return f"{name}+{offset} {view!r}"
     address = int(storages.address[storage]) + offset * view.dtype.itemsize
-    text = f"{name or f'#{storage}'}@{address:#x} {view!r}"
+    memory = graph.target.memory_names[storages.memory[storage]]
+    where = "" if memory == graph.target.results else f"{_escaped(memory)}:"
+    text = f"{name or f'#{storage}'}@{where}{address:#x} {view!r}"
     return text if view is whole else f"{text} of {whole!r}"
 
 
@@ -75,14 +79,14 @@ def format_node(graph: GraphColumns, index: int) -> str:
     text = f"%{index} = {operation.name}"
     if nodes.channel[index] >= 0:
         channel = int(nodes.channel[index])
-        side = graph.channels.direction if operation.name == "send" else graph.channels.arrival
+        side = graph.channels.direction if operation.end is End.SENDS else graph.channels.arrival
         text += f" {graph.target.directions[side[channel]]}"
     if reads:
         text += " " + ", ".join(reads)
     text += _static(graph.attributes[nodes.attributes[index]], operation.name)
     if writes:
         text += " -> " + ", ".join(writes)
-    if operation.name in ("scope_enter", "scope_exit"):
+    if operation.is_marker:
         scope = int(nodes.scope[index])
         name = _escaped(graph.names[graph.scopes.name[scope]])
         text += f" {name + ' ' if name else ''}cursor={int(graph.scopes.base[scope])}"
@@ -90,12 +94,22 @@ def format_node(graph: GraphColumns, index: int) -> str:
     return f"{text}  # {_escaped(os.path.basename(place.file))}:{place.line}" if place else text
 
 
+def _memories(target: Target) -> str:
+    """``scratch=1048576 align=16``: the memory where results go, and the further ones by name."""
+    own: list[Memory] = [target.memories[place] for place in target.scratch_memories]
+    own.sort(key=lambda memory: memory.name != target.results)
+    return " ".join(
+        f"{'scratch' if memory.name == target.results else _escaped(memory.name)}={memory.bytes} align={memory.align}"
+        for memory in own
+    )
+
+
 def format_graph(graph: GraphColumns) -> str:
     """The whole graph: target, tensors, then each rank's nodes, indented by scope."""
     t = graph.target
     lines = [
         f"kernel {_escaped(graph.kernel)} ranks={graph.ranks}" + (f" buffers={graph.buffers}" if graph.buffers else ""),
-        f"target scratch={t.scratch_bytes} align={t.align} topology={t.topology}"
+        f"target {_memories(t)} topology={t.topology}"
         + (f"({','.join(map(str, t.shape))}{' wraps' if t.wraps else ''})" if t.shape else "")
         + f" slots={t.slots}",
     ]

@@ -7,6 +7,7 @@ what the columns mean. A rule is a function declared with :func:`_rule`; its doc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
@@ -15,13 +16,13 @@ from .dtypes import ALL as DTYPES
 from .errors import InvalidGraphError, KernscopeError
 from .graph import Graph
 from .layout import Layout
-from .ops import OPERATIONS, Engine, Operand
+from .ops import OPERATIONS, Kind, Operand, Space
 from .regions import boxes
-from .tables import AccessKind, IntArray, Mode, Reason, StorageKind, Table
+from .tables import AccessKind, IntArray, Mode, Reason, Table
 from .target import OPPOSITE
 from .verify_buffers import misplaced
 
-__all__ = ["Violation", "rules", "verify", "verify_or_raise"]
+__all__ = ["Violation", "require_valid", "rules", "verify"]
 
 #: How many violations of one rule are listed; the last line counts the rest.
 _SHOWN = 20
@@ -41,6 +42,12 @@ class Violation:
 _Check = Callable[[Graph], Iterable[str]]
 _STRUCTURE: dict[str, _Check] = {}
 _MEANING: dict[str, _Check] = {}
+#: The edges are found from the columns, which takes longer than all else here.
+_EDGES: dict[str, _Check] = {}
+
+#: Graphs that hold together, by their ids; those in the second with their edges. A graph does not change.
+_SOUND: WeakValueDictionary[int, Graph] = WeakValueDictionary()
+_SOUND_WITH_EDGES: WeakValueDictionary[int, Graph] = WeakValueDictionary()
 
 
 def _rule(wave: dict[str, _Check]) -> Callable[[_Check], _Check]:
@@ -53,25 +60,37 @@ def _rule(wave: dict[str, _Check]) -> Callable[[_Check], _Check]:
 
 def rules() -> dict[str, str]:
     """The invariants by rule name."""
-    return {name: (check.__doc__ or "").strip() for name, check in (*_STRUCTURE.items(), *_MEANING.items())}
+    return {name: (check.__doc__ or "").strip() for name, check in (_STRUCTURE | _MEANING | _EDGES).items()}
 
 
 def verify(graph: Graph) -> list[Violation]:
     """All violations of a graph, in the rules' order; empty for a graph that holds together."""
+    return _verify(graph, edges=True)
+
+
+def _verify(graph: Graph, *, edges: bool) -> list[Violation]:
     found = _run(_STRUCTURE, graph)
-    return found or _run(_MEANING, graph)
+    return found or _run(_MEANING | (_EDGES if edges else {}), graph)
 
 
-def verify_or_raise(graph: Graph) -> None:
-    """Raise ``InvalidGraphError`` with all violations, if there are any."""
-    found = verify(graph)
+def require_valid(graph: Graph, *, edges: bool = True) -> None:
+    """Raise ``InvalidGraphError`` with all violations, if there are any; a graph is verified once. What has no use for
+    the ``edges`` need not find them for this."""
+    sound = _SOUND_WITH_EDGES if edges else _SOUND
+    if sound.get(id(graph)) is graph:
+        return
+    found = _verify(graph, edges=edges)
     if found:
         lines = [str(violation) for violation in found]
         raise InvalidGraphError(
             "the graph breaks its invariants:\n  " + "\n  ".join(lines),
-            help="trace the kernel again; if it was just traced, this is a bug of kernscope: please report it",
+            help="if ks.trace returned it as it is, this is a bug of kernscope: please report it; one made or "
+            "changed by other means has to be traced anew",
             violations=lines,
         )
+    _SOUND[id(graph)] = graph
+    if edges:
+        _SOUND_WITH_EDGES[id(graph)] = graph
 
 
 def _run(wave: dict[str, _Check], graph: Graph) -> list[Violation]:
@@ -128,7 +147,7 @@ def _indices(graph: Graph) -> Iterator[str]:
         "direction": len(g.target.directions),
         "mode": len(Mode),
         "kind": len(AccessKind),
-        "storage kind": len(StorageKind),
+        "memory": len(g.target.memories),
         "position": len(g.nodes) + 1,
     }
     required = [
@@ -142,7 +161,7 @@ def _indices(graph: Graph) -> Iterator[str]:
         ("accesses.layout", g.accesses.layout, "layout"),
         ("accesses.mode", g.accesses.mode, "mode"),
         ("accesses.kind", g.accesses.kind, "kind"),
-        ("storages.kind", g.storages.kind, "storage kind"),
+        ("storages.memory", g.storages.memory, "memory"),
         ("storages.layout", g.storages.layout, "layout"),
         ("storages.name", g.storages.name, "name"),
         ("storages.born", g.storages.born, "position"),
@@ -180,6 +199,9 @@ def _indices(graph: Graph) -> Iterator[str]:
     for fault in g.bounds_faults:
         if not 0 <= fault.node <= len(g.nodes) or not 0 <= fault.storage < len(g.storages):
             yield f"bounds fault {fault} points outside the graph"
+    for stack in g.unentered_scopes:
+        if not -1 <= stack < len(g.stacks):
+            yield f"a scope that was never entered was made at stack {stack}, of {len(g.stacks)}"
 
 
 @_rule(_STRUCTURE)
@@ -254,11 +276,11 @@ def _scopes_nest(graph: Graph) -> Iterator[str]:
 
 @_rule(_MEANING)
 def _bump_allocation(graph: Graph) -> Iterator[str]:
-    """An allocation stands where its rank's cursor was, rounded sizes follow each other, and exits rewind. In a graph
+    """An allocation stands where its memory's cursor was, rounded sizes follow each other, and exits rewind. In a graph
     of K buffers: scopes and allocations stand where K rotating copies put them (:mod:`kernscope.ir.rebuffer`), and
     nothing is accessed after its scope."""
     storages, scopes = graph.storages, graph.scopes
-    rows = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
+    rows = np.flatnonzero(graph.in_scratch)
     if np.any(np.diff(rows) != 1) or (len(rows) and rows[-1] != len(storages) - 1):
         yield "HBM tensors do not all come before the allocations"
         return
@@ -270,26 +292,29 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
     # What is born with a scope's opening marker still lies before it: its own allocations come after the marker.
     events += [(int(node), 2, scope) for scope, node in enumerate(scopes.enter.tolist()) if node >= 0]
     events += [(int(node) + 1, -1, scope) for scope, node in enumerate(scopes.exit.tolist()) if node >= 0]
-    cursor, rank = 0, -1
     first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
     by_rank: list[list[tuple[int, int, int]]] = [[] for _ in range(graph.ranks)]
     for event in events:
         owner = storages.rank[event[2]] if event[1] == 1 else scopes.rank[event[2]]
         by_rank[int(owner)].append(event)
+    memory, results = storages.memory.tolist(), graph.target.results_memory
     for rank in range(graph.ranks):
-        cursor = 0
+        cursors = dict.fromkeys(graph.target.scratch_memories, 0)
+        saved: dict[int, dict[int, int]] = {}
         for position, what, row in sorted(by_rank[rank]):
             if not first[rank] <= position <= first[rank + 1]:
                 yield f"rank {rank}: {'storage' if what == 1 else 'scope'} {row} lies outside the rank's nodes"
             if what == 1:
+                cursor = cursors[memory[row]]
                 if storages.address[row] != cursor:
                     yield f"storage {row} is at {int(storages.address[row]):#x}, the cursor was {cursor:#x}"
-                cursor = int(ends[row - rows[0]])
+                cursors[memory[row]] = int(ends[row - rows[0]])
             elif what == 2:
-                if scopes.base[row] != cursor:
-                    yield f"scope {row} saves cursor {int(scopes.base[row])}, which was {cursor}"
+                saved[row] = dict(cursors)
+                if scopes.base[row] != cursors[results]:
+                    yield f"scope {row} saves cursor {int(scopes.base[row])}, which was {cursors[results]}"
             else:
-                cursor = int(scopes.base[row])
+                cursors = saved.pop(row, cursors)
 
 
 @_rule(_MEANING)
@@ -300,7 +325,7 @@ def _storage_layouts(graph: Graph) -> Iterator[str]:
     dense = np.array([layout.is_dense for layout in graph.layouts], dtype=np.bool_)
     nbytes = np.array([layout.nbytes for layout in graph.layouts], dtype=np.int64)
     wrong = ~dense[storages.layout] | (nbytes[storages.layout] != storages.nbytes)
-    hbm = storages.kind == StorageKind.HBM
+    hbm = ~graph.in_scratch
     wrong |= np.where(hbm, (storages.rank != -1) | (storages.scope != -1), (storages.rank < 0) | (storages.scope < 0))
     scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
     wrong |= ~hbm & (scope_rank != storages.rank)
@@ -321,9 +346,7 @@ def _accesses_inside(graph: Graph) -> Iterator[str]:
     dtype = np.array([layout.dtype.index for layout in layouts], dtype=np.int64)
     whole = storages.layout[accesses.storage]
     outside = (accesses.offset < 0) | (accesses.offset + span[accesses.layout] > size[whole])
-    foreign = (storages.kind[accesses.storage] == StorageKind.SCRATCH) & (
-        storages.rank[accesses.storage] != graph.nodes.rank[accesses.node]
-    )
+    foreign = graph.in_scratch[accesses.storage] & (storages.rank[accesses.storage] != graph.nodes.rank[accesses.node])
     for what, wrong in (
         ("leaves its storage", outside),
         ("shows another dtype than its storage", dtype[accesses.layout] != dtype[whole]),
@@ -344,8 +367,8 @@ def _operations(graph: Graph) -> Iterator[str]:
     the work it states, and touches the memories that it can reach."""
     nodes, accesses = graph.nodes, graph.accesses
     start = graph.access_start
-    space = graph.storages.kind[accesses.storage].astype(np.int64)
-    used = (accesses.layout.astype(np.int64) * 2 + space) * 2 + accesses.mode
+    memory = graph.storages.memory[accesses.storage].astype(np.int64)
+    used = (accesses.layout.astype(np.int64) * len(graph.target.memories) + memory) * 2 + accesses.mode
     place = np.arange(len(accesses)) - start[accesses.node]
     columns = [nodes.op, nodes.attributes, nodes.work0, nodes.work1, nodes.work2, nodes.dtype, nodes.channel >= 0]
     for position in range(int(np.max(np.diff(start), initial=0))):
@@ -372,28 +395,19 @@ def _distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     return first, kind
 
 
-#: Where operands are read and results written, by operation: (reads, writes); all others work within scratch.
-_SPACES = {
-    "load": (StorageKind.HBM, StorageKind.SCRATCH),
-    "store": (StorageKind.SCRATCH, StorageKind.HBM),
-}
-
-
 def _judge(graph: Graph, index: int) -> str:
     node = graph[index]
     operation = node.operation
     reads, writes = node.reads, node.writes
-    if (node.channel >= 0) != (operation.name in ("send", "recv", "recv_async")):
+    if (node.channel >= 0) != (operation.end is not None):
         return f"{operation.name} and channel {node.channel}"
-    scratch = (StorageKind.SCRATCH, StorageKind.SCRATCH)
-    from_space, to_space = _SPACES.get(operation.name, scratch)
     for access in (*reads, *writes):
-        expected = to_space if access.mode is Mode.WRITE else from_space
-        if access.storage.is_hbm != (expected == StorageKind.HBM):
+        space = operation.writes_to if access.mode is Mode.WRITE else operation.reads_from
+        if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
-    writes_something = operation.name not in ("send", "wait", "scope_enter", "scope_exit")
+    writes_something = operation.writes_to is not Space.NOWHERE
     # A store that lies wholly outside its tensor is a recorded fault, and writes nothing.
-    lost = operation.name == "store" and not writes and any(f.node == index for f in graph.bounds_faults)
+    lost = operation.writes_to is Space.GLOBAL and not writes and any(f.node == index for f in graph.bounds_faults)
     if len(writes) != int(writes_something) and not lost:
         return f"{operation.name} writes {len(writes)} views"
     operands: tuple[Operand, ...] = node.operands
@@ -412,7 +426,7 @@ def _judge(graph: Graph, index: int) -> str:
     if work != node.work:
         return f"{operation.name} states work {node.work}, its operands give {work}"
     tensors = [operand.dtype for operand in operands if isinstance(operand, Layout)]
-    if operation.engine is not Engine.NONE and node.dtype is not (tensors[0] if tensors else dtype):
+    if operation.kind is not Kind.NONE and node.dtype is not (tensors[0] if tensors else dtype):
         return f"{operation.name} states its work in {node.dtype}"
     return ""
 
@@ -435,13 +449,13 @@ def _channels(graph: Graph) -> Iterator[str]:
         if peer != channels.receiver[row] or OPPOSITE[direction] != arrival:
             yield f"channel {row} sends {direction} to rank {int(channels.receiver[row])}, whose neighbour is {peer}"
     used = np.flatnonzero(nodes.channel >= 0)
-    sends = nodes.op[used] == OPERATIONS.code("send")
+    sends = OPERATIONS.sends[nodes.op[used]]
     owner = np.where(sends, channels.sender[nodes.channel[used]], channels.receiver[nodes.channel[used]])
     for index in used[owner != nodes.rank[used]].tolist():
         yield f"node %{index} uses a channel of other ranks"
 
 
-@_rule(_MEANING)
+@_rule(_EDGES)
 def _edges_point_forward(graph: Graph) -> Iterator[str]:
     """Within a rank an edge goes forward in program order; between ranks only messages and credits do."""
     edges, rank = graph.edges, graph.nodes.rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir.graph import Graph
-from ..ir.tables import IntArray, StorageKind
+from ..ir.tables import IntArray
 
 __all__ = ["call_parts", "line_numbers"]
 
@@ -16,7 +16,7 @@ def _made_by_composites(graph: Graph) -> IntArray:
     made = np.zeros(len(storages), dtype=np.bool_)
     first = np.append(np.asarray(nodes.command[1:]) == nodes.command[:-1], False) if len(nodes) else made[:0]
     first &= nodes.command == np.arange(len(nodes))
-    inside = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (storages.born < len(nodes)))
+    inside = np.flatnonzero(graph.in_scratch & (storages.born < len(nodes)))
     born = storages.born[inside]
     made[inside] = first[born] & (nodes.stack[born] == storages.stack[inside]) & (storages.stack[inside] >= 0)
     return made
@@ -40,6 +40,6 @@ def line_numbers(graph: Graph) -> IntArray:
     """By storage a number, the same for allocations that play the same part at the same call stack, on any rank: of a
     composite's allocations each has a part of its own. -1 for HBM tensors and for allocations of unknown lines."""
     storages, part = graph.storages, call_parts(graph)
-    known = (storages.kind == StorageKind.SCRATCH) & (storages.stack >= 0)
+    known = graph.in_scratch & (storages.stack >= 0)
     width = int(part.max(initial=0)) + 1
     return np.where(known, storages.stack.astype(np.int64) * width + part, -1)

@@ -38,9 +38,9 @@ class Diagnostic:
     """One finding of one rule.
 
     ``message`` is one line with the values; ``locations`` begins with the place at fault; ``nodes`` are the ids of all
-    nodes that do it, in ascending order (a fault in a loop is one finding with many nodes); ``help`` says what to do.
-    ``fixes`` are the changes of the source among that which are concrete: each alone answers the finding; none where
-    the help is advice. ``str()`` is the full text form with source excerpts.
+    nodes that do it, in ascending order (a fault in a loop is one finding with many nodes); ``help`` says what to do;
+    ``notes`` are more lines that an error says. ``fixes`` are the changes of the source that the help names, where they
+    are concrete: each alone answers the finding. ``str()`` is the full text form with source excerpts.
     """
 
     code: str
@@ -51,6 +51,14 @@ class Diagnostic:
     nodes: tuple[int, ...] = ()
     help: str = ""
     fixes: tuple[Fix, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_error(cls, error: KernscopeError) -> Diagnostic:
+        """An error as a finding: its code, places and help."""
+        places = tuple(Place(role, location) for role, location in error.places)
+        message, *notes = error.message.split("\n")
+        return cls(error.code, error.title(), "error", message, places, help=error.help, notes=tuple(notes))
 
     @property
     def location(self) -> Location | None:
@@ -65,29 +73,40 @@ class Diagnostic:
         more = len(callers) - _CALLS_SHOWN + (self.location.callers_left_out if self.location else 0)
         if more > 0:
             lines.append(f"  = ... and {more:,} more calls")
+        lines += [f"  = {printable(note)}" for note in self.notes]
         if self.help:
             lines.append(f"  = help: {printable(self.help)}")
         return "\n".join(lines)
 
+    @property
+    def text(self) -> str:
+        """The message with all that is said beside it, in printable lines, for formats that have one text a finding."""
+        said = [self.message, *self.notes, *([f"help: {self.help}"] if self.help else [])]
+        return "\n".join(map(printable, said))
+
 
 @attrs.frozen
 class Failure:
-    """A file, kernel or launch (``title``) that could not be linted: neither clean nor at fault.
-
-    ``text`` is the error as a user reads it, its ``help:`` included; ``debug`` its traceback, where there is one.
-    """
+    """A file, kernel or launch (``title``) that could not be linted, and the error that says why; ``debug`` is the
+    error's traceback, where there is one."""
 
     title: str
-    text: str
+    diagnostic: Diagnostic
     debug: str = ""
 
     @classmethod
     def of(cls, title: str, error: KernscopeError) -> Failure:
         """What an error says of a title."""
-        return cls(title, str(error), "".join(traceback.format_exception(error)))
+        debug = "".join(traceback.format_exception(error)) if error.__traceback__ is not None else ""
+        return cls(title, Diagnostic.of_error(error), debug)
+
+    @property
+    def report(self) -> LintReport:
+        """The error as the one finding of a report, for what takes findings."""
+        return LintReport(self.title, (self.diagnostic,))
 
     def __str__(self) -> str:
-        return self.text
+        return f"{self.diagnostic}\n\n{printable(self.title)}: not linted"
 
 
 @attrs.frozen

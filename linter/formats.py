@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from ..ir.location import Location
+from ..ir.location import Location, shown_path
 from .excerpt import pointer
 from .findings import SEVERITIES, Diagnostic, Failure, LintReport
 from .formats_github import format_github
@@ -20,14 +20,16 @@ __all__ = ["FORMATS", "JSON_VERSION", "Format", "format_concise", "format_full",
 JSON_VERSION = 1
 
 
-def format_full(reports: Sequence[LintReport]) -> str:
-    """Every finding with its source lines, and a line of counts for each report."""
-    return "\n\n".join(map(str, reports)) + "\n" if reports else ""
+def format_full(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
+    """Every finding with its source lines, and a line of counts for each report; then every error in that form."""
+    parts = [*reports, *failures]
+    return "\n\n".join(map(str, parts)) + "\n" if parts else ""
 
 
-def format_concise(reports: Sequence[LintReport]) -> str:
-    """One line a finding: ``file:line:column: KS201 message``; of a finding without a place the report's title."""
-    return "".join(_concise(report, diagnostic) + "\n" for report in reports for diagnostic in report)
+def format_concise(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
+    """One line a finding or error: ``file:line:column: KS201 message``; of one without a place the report's title."""
+    told = [*reports, *(failure.report for failure in failures)]
+    return "".join(_concise(report, diagnostic) + "\n" for report in told for diagnostic in report)
 
 
 def _concise(report: LintReport, diagnostic: Diagnostic) -> str:
@@ -36,15 +38,22 @@ def _concise(report: LintReport, diagnostic: Diagnostic) -> str:
 
 
 def format_json(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}], "not_linted": [{"title",
-    "error"}]}``. Lines and columns count from 1, columns in characters; null where not known."""
+    """One JSON document: ``{"version", "counts", "reports": [{"title", "findings": [...]}], "not_linted": [...]}``.
+
+    What could not be linted is as a report whose one finding is the error. Lines and columns count from 1, columns in
+    characters; null where not known. Paths below the current folder are relative to it."""
+    errors = [failure.report for failure in failures]
     document = {
         "version": JSON_VERSION,
-        "counts": {severity: sum(r.counts[severity] for r in reports) for severity in SEVERITIES},
-        "reports": [{"title": r.title, "findings": [_finding(d) for d in r]} for r in reports],
-        "not_linted": [{"title": f.title, "error": f.text} for f in failures],
+        "counts": {severity: sum(r.counts[severity] for r in (*reports, *errors)) for severity in SEVERITIES},
+        "reports": [_report(report) for report in reports],
+        "not_linted": [_report(report) for report in errors],
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _report(report: LintReport) -> dict[str, Any]:
+    return {"title": report.title, "findings": [_finding(diagnostic) for diagnostic in report]}
 
 
 def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -55,6 +64,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "message": diagnostic.message,
         "help": diagnostic.help,
         "fixes": [attrs.asdict(fix) for fix in diagnostic.fixes],
+        "notes": list(diagnostic.notes),
         "nodes": list(diagnostic.nodes),
         "locations": [
             {"role": place.role, **_place(place.location), "callers": [_place(c) for c in place.location.stack]}
@@ -65,28 +75,19 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def _place(location: Location) -> dict[str, Any]:
     return {
-        "file": location.file,
+        "file": shown_path(location.file),
         "line": location.line,
         "column": character_column(location),
         "function": location.function,
     }
 
 
-def _findings_only(format_reports: Callable[[Sequence[LintReport]], str]) -> Format:
-    """Of a format that has no place for what could not be linted: that is told on stderr alone."""
-
-    def formatted(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-        return format_reports(reports)
-
-    return formatted
-
-
 Format = Callable[[Sequence[LintReport], Sequence[Failure]], str]
 
 #: By the name that the command line's ``--output-format`` takes.
 FORMATS: Mapping[str, Format] = {
-    "full": _findings_only(format_full),
-    "concise": _findings_only(format_concise),
+    "full": format_full,
+    "concise": format_concise,
     "json": format_json,
     "sarif": format_sarif,
     "github": format_github,

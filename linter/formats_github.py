@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from .artifacts import end_column, merged_results, relative_path
 from .findings import Diagnostic, Failure, LintReport
-from .source import character_column, printable
+from .source import character_column
 
 __all__ = ["format_github"]
 
@@ -17,20 +17,15 @@ _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def format_github(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One workflow command a finding: ``::error file=...,line=...,col=...,title=...::message``; of what could not be
-    linted an error without a place."""
-    lines = [_annotation(result.diagnostic, result.titles) for result in merged_results(reports)]
-    lines += [f"::error title={_property(f'not linted: {f.title}')}::{_data(f.text)}" for f in failures]
-    return "".join(line + "\n" for line in lines)
+    """One workflow command a finding or error: ``::error file=...,line=...,col=...,title=...::message``."""
+    results = merged_results([*reports, *(failure.report for failure in failures)])
+    return "".join(_annotation(result.diagnostic, result.titles) + "\n" for result in results)
 
 
 def _annotation(diagnostic: Diagnostic, titles: tuple[str, ...]) -> str:
     properties = {**_place(diagnostic), "title": f"{diagnostic.code} {diagnostic.name} ({', '.join(titles)})"}
     listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    text = printable(diagnostic.message)
-    if diagnostic.help:
-        text += f"\nhelp: {printable(diagnostic.help)}"
-    return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(text)}"
+    return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(diagnostic.text)}"
 
 
 def _place(diagnostic: Diagnostic) -> dict[str, str | int]:

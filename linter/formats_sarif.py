@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..ir.errors import ERRORS, KernscopeError
 from ..ir.location import Location
 from .artifacts import Result, end_column, fingerprints, merged_results, relative_path
 from .findings import Diagnostic, Failure, LintReport, Place, Severity
+from .line_hashes import line_hashes
 from .lint import explain
 from .rule import Rule
 from .rules import RULES
-from .source import character_column, printable
+from .source import character_column, printable, source_lines
 
 __all__ = ["format_sarif"]
 
@@ -26,26 +28,32 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _BASE = "%SRCROOT%"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _FINGERPRINT = "kernscope/v1"
+_GITHUB_FINGERPRINT = "primaryLocationLineHash"
 #: The roles of the places at fault that end a flow: what was made, closed and reused before them.
 _FLOW_ENDS = ("read here", "written here")
 
 
 def format_sarif(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One SARIF document with one run: all rules with their pages, and a result for each finding.
+    """One SARIF document with one run: all rules and errors with their pages, and a result for each finding or error.
 
     Paths below the current folder are relative to it; the other places of a finding are its related locations; a use
     after a scope has a code flow: made, scope closed, bytes reused, read. What could not be linted is a notification
-    of the invocation, which then was not successful.
+    of the invocation, too, which then was not successful.
     """
-    codes = list(RULES)
-    results = merged_results(reports)
+    codes = [*RULES, *ERRORS]
+    results = merged_results([*reports, *(failure.report for failure in failures)])
     run = {
         "tool": {"driver": _driver()},
         "invocations": [
             {
                 "executionSuccessful": not failures,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": _text(f.text)}, "locations": [_logical(f.title)]}
+                    {
+                        "level": "error",
+                        "message": {"text": _text(f"not linted: {f.diagnostic.message}")},
+                        "locations": [_logical(f.title)],
+                        "associatedRule": {"id": f.diagnostic.code, "index": codes.index(f.diagnostic.code)},
+                    }
                     for f in failures
                 ],
             }
@@ -54,7 +62,7 @@ def format_sarif(reports: Sequence[LintReport], failures: Sequence[Failure] = ()
         "columnKind": "unicodeCodePoints",
         "results": [
             _result(result, codes.index(result.diagnostic.code), fingerprint)
-            for result, fingerprint in zip(results, fingerprints(results), strict=True)
+            for result, fingerprint in zip(results, _partial_fingerprints(results), strict=True)
         ],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
@@ -66,7 +74,7 @@ def _driver() -> dict[str, Any]:
         "name": "kernscope",
         "version": version,
         "semanticVersion": version,
-        "rules": [_rule(rule) for rule in RULES.values()],
+        "rules": [*map(_rule, RULES.values()), *map(_error, ERRORS.values())],
     }
 
 
@@ -83,17 +91,45 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(result: Result, rule_index: int, fingerprint: str) -> dict[str, Any]:
+def _error(kind: type[KernscopeError]) -> dict[str, Any]:
+    page, what = explain(kind.code), " ".join((kind.__doc__ or "").replace("``", "`").split())
+    return {
+        "id": kind.code,
+        "name": kind.__name__,
+        "shortDescription": {"text": f"{kind.title()}: {what.partition('. ')[0].rstrip('.')}."},
+        "fullDescription": {"text": what},
+        "help": {"text": page, "markdown": page},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"tags": ["kernscope", kind.title()]},
+    }
+
+
+def _partial_fingerprints(results: Sequence[Result]) -> list[dict[str, str]]:
+    """By result its fingerprints: ours, and GitHub's where its line can be read."""
+    found: list[dict[str, str]] = []
+    hashes: dict[str, list[str]] = {}
+    for result, ours in zip(results, fingerprints(results), strict=True):
+        found.append({_FINGERPRINT: ours})
+        place = result.diagnostic.location
+        if place is None or place.file.startswith("<"):
+            continue
+        if place.file not in hashes:
+            hashes[place.file] = line_hashes(source_lines(place.file))
+        if 0 < place.line <= len(hashes[place.file]):
+            found[-1][_GITHUB_FINGERPRINT] = hashes[place.file][place.line - 1]
+    return found
+
+
+def _result(result: Result, rule_index: int, fingerprints: dict[str, str]) -> dict[str, Any]:
     diagnostic = result.diagnostic
-    message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
     places = diagnostic.locations
     document: dict[str, Any] = {
         "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[diagnostic.severity],
-        "message": {"text": _text(message)},
+        "message": {"text": _text(diagnostic.text)},
         "locations": [_location(places[0].location)] if places else [_logical(result.titles[0])],
-        "partialFingerprints": {_FINGERPRINT: fingerprint},
+        "partialFingerprints": fingerprints,
         "properties": {"launches": list(result.titles), "nodes": list(diagnostic.nodes)},
     }
     if len(places) > 1:

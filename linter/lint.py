@@ -8,6 +8,7 @@ from typing import Any
 
 from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
+from ..ir.verify import require_valid
 from .findings import Diagnostic, LintReport
 from .rule import LintContext, Rule
 from .rules import RULES
@@ -38,8 +39,10 @@ def lint_graph(
 
     Trace with ``on_overflow="record"`` and bounds recorded, or those faults raise before there is a graph.
 
-    Raises ``RuleError`` for an unknown rule, ``OptionError`` for a wrong option.
+    Raises ``RuleError`` for an unknown rule, ``OptionError`` for a wrong option, ``InvalidGraphError`` for a graph that
+    no trace made.
     """
+    require_valid(graph)
     chosen = select_rules(select, ignore, RULES)
     values = option_values(options or {}, RULES)
     shared = LintContext(graph, machine)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ..ir.distinct import distinct, distinct_rows
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.regions import boxes, flat_range_boxes
-from ..ir.tables import AccessKind, IntArray, Mode, StorageKind
+from ..ir.tables import AccessKind, IntArray, Mode
 from ..scheduler.dag import topological_order
 
 __all__ = ["Race", "find_races"]
@@ -54,23 +55,19 @@ def find_races(graph: Graph) -> list[Race]:
     if not len(a):
         return []
     reach = _Reach(graph) if len(graph.channels) else None
-    units = _units_of(views, np.unique(np.concatenate((a, b))), reach)
+    units = _units_of(views, distinct(np.concatenate((a, b))), reach)
     a, b = units.pairs(a, b)
     if reach is not None:
         loose = reach.unordered(units.first_node[a], units.first_node[b])
         a, b = a[loose], b[loose]
     stack_a, stack_b = views.stack[units.view[a]], views.stack[units.view[b]]
-    keys = np.column_stack((views.storage[units.view[a]], np.minimum(stack_a, stack_b), np.maximum(stack_a, stack_b)))
-    keys, which = np.unique(keys, axis=0, return_inverse=True)
-    by_group = np.argsort(which.reshape(-1), kind="stable")
-    groups = (
-        np.split(by_group, np.cumsum(np.bincount(which.reshape(-1), minlength=len(keys)))[:-1]) if len(keys) else []
-    )
+    storages = views.storage[units.view[a]]
+    places = distinct_rows(storages, np.minimum(stack_a, stack_b), np.maximum(stack_a, stack_b))
     races = []
-    for storage, group in zip(keys[:, 0].tolist(), groups, strict=True):
+    for storage, group in zip(storages[places.first].tolist(), places.members(), strict=True):
         ones, twos = units.first_node[a[group]], units.first_node[b[group]]
         first, second = min(zip(np.minimum(ones, twos).tolist(), np.maximum(ones, twos).tolist(), strict=True))
-        racing = np.unique(np.concatenate((a[group], b[group])))
+        racing = distinct(np.concatenate((a[group], b[group])))
         races.append(Race(storage, first, second, nodes=tuple(np.sort(units.nodes_of(racing)).tolist())))
     return sorted(races, key=lambda race: (race.first, race.second, race.storage))
 
@@ -105,11 +102,10 @@ def _units_of(views: _Views, involved: IntArray, reach: _Reach | None) -> _Units
     chosen = np.isin(view, involved)
     view, nodes = view[chosen], views.nodes[chosen]
     kind = np.zeros(len(nodes), dtype=np.int64) if reach is None else reach.kind_of(nodes)
-    parts, which = np.unique(np.column_stack((view, kind)), axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    nodes = nodes[np.argsort(which, kind="stable")]
-    start = np.append(0, np.cumsum(np.bincount(which)))
-    return _Units(view=parts[:, 0], first_node=nodes[start[:-1]], nodes=nodes, start=start)
+    parts = distinct_rows(view, kind)
+    nodes = nodes[np.argsort(parts.which, kind="stable")]
+    start = np.append(0, np.cumsum(np.bincount(parts.which)))
+    return _Units(view=view[parts.first], first_node=nodes[start[:-1]], nodes=nodes, start=start)
 
 
 # --- which accesses meet ----------------------------------------------------------------------------------------------
@@ -118,7 +114,7 @@ def _units_of(views: _Views, involved: IntArray, reach: _Reach | None) -> _Units
 def _shared_views(graph: Graph) -> _Views | None:
     """The views of tensors that several ranks access and at least one writes; None where there are none."""
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    hbm = np.flatnonzero(storages.kind[accesses.storage] == StorageKind.HBM)
+    hbm = np.flatnonzero(~graph.in_scratch[accesses.storage])
     if graph.ranks < 2 or not len(hbm):
         return None
     storage = accesses.storage[hbm].astype(np.int64)
@@ -136,10 +132,9 @@ def _shared_views(graph: Graph) -> _Views | None:
     hbm, storage, rank, write = hbm[shared], storage[shared], rank[shared], write[shared]
     node = accesses.node[hbm]
     stack = nodes.stack[node]
-    key = np.column_stack((storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm])).astype(np.int64)
-    _, first, which = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    which = which.reshape(-1)
-    grouped = np.argsort(which, kind="stable")
+    views = distinct_rows(storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm])
+    first = views.first
+    grouped = np.argsort(views.which, kind="stable")
     return _Views(
         row=hbm[first],
         storage=storage[first],
@@ -147,7 +142,7 @@ def _shared_views(graph: Graph) -> _Views | None:
         write=write[first],
         stack=stack[first],
         nodes=node[grouped].astype(np.int64),
-        start=np.append(0, np.cumsum(np.bincount(which))),
+        start=np.append(0, np.cumsum(np.bincount(views.which))),
     )
 
 
@@ -157,14 +152,14 @@ def _overlapping(graph: Graph, views: _Views) -> tuple[IntArray, IntArray]:
     lower, upper = lower[views.row], lower[views.row] + extents[views.row]
     ranges = graph.accesses.kind[views.row] == AccessKind.RANGE
     found = [np.zeros((0, 2), dtype=np.int64)]
-    for storage in np.unique(views.storage).tolist():
+    for storage in distinct(views.storage).tolist():
         chosen = np.flatnonzero(views.storage == storage)
         if not ranges[chosen].any():
             if not _apart(views, chosen, lower, upper):
                 found.append(_sweep(views, chosen, lower[chosen], upper[chosen]))
             continue
         pairs = np.sort(_sweep(views, *_covering(graph, views, chosen, lower, upper, ranges)), axis=1)
-        pairs = np.unique(pairs, axis=0)
+        pairs = pairs[distinct_rows(*pairs.T).first]
         certain = ~ranges[pairs].any(axis=1)
         shared = [c or _share_elements(graph, views, *p) for c, p in zip(certain.tolist(), pairs.tolist(), strict=True)]
         found.append(pairs[np.array(shared, dtype=np.bool_)])
@@ -174,7 +169,7 @@ def _overlapping(graph: Graph, views: _Views) -> tuple[IntArray, IntArray]:
 
 def _apart(views: _Views, chosen: IntArray, lower: IntArray, upper: IntArray) -> bool:
     """Whether each rank keeps to a part of the tensor of its own: then there is nothing to look for."""
-    ranks = np.unique(views.rank[chosen])
+    ranks = distinct(views.rank[chosen])
     low = np.array([lower[chosen[views.rank[chosen] == rank]].min(axis=0) for rank in ranks])
     high = np.array([upper[chosen[views.rank[chosen] == rank]].max(axis=0) for rank in ranks])
     meets = np.all((low[:, None, :] < high[None, :, :]) & (low[None, :, :] < high[:, None, :]), axis=2)
@@ -184,7 +179,7 @@ def _apart(views: _Views, chosen: IntArray, lower: IntArray, upper: IntArray) ->
 def _sweep(views: _Views, owner: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
     """``(pairs, 2)``: owners whose boxes meet. Boxes are sorted along the dimension in which they differ most; each is
     compared with those that begin before it ends."""
-    spread = [len(np.unique(lower[:, axis])) for axis in range(lower.shape[1])]
+    spread = [len(distinct(lower[:, axis])) for axis in range(lower.shape[1])]
     axis = int(np.argmax(spread))
     order = np.argsort(lower[:, axis], kind="stable")
     owner, lower, upper = owner[order], lower[order], upper[order]
@@ -253,7 +248,7 @@ class _Reach:
 
     def __init__(self, graph: Graph) -> None:
         nodes, edges = graph.nodes, graph.edges
-        sends = nodes.op == OPERATIONS.code("send")
+        sends = OPERATIONS.sends[nodes.op]
         # Chain 2c are the sends of channel c, chain 2c + 1 its receives.
         on_chain = np.flatnonzero(nodes.channel >= 0)
         chain = nodes.channel[on_chain].astype(np.int64) * 2 + ~sends[on_chain]
@@ -281,6 +276,7 @@ class _Reach:
     def kind_of(self, nodes: IntArray) -> IntArray:
         """A number for each node, the same for nodes that reach and are reached by the same."""
         columns = np.concatenate((self._first[nodes], self._last[nodes]), axis=1)
+        # A row is as wide as there are channels: sorting by one column after the other would take longer.
         _, kind = np.unique(columns, axis=0, return_inverse=True)
         return kind.reshape(-1)
 

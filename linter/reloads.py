@@ -5,10 +5,11 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ..ir.distinct import distinct_rows
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.regions import boxes
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 from ..scheduler.liveness_violations import rank_bounds
 
 __all__ = ["Reload", "find_reloads"]
@@ -58,25 +59,21 @@ def _loads(graph: Graph) -> _Loads:
     composite[1:] |= nodes.command[1:] != np.arange(1, len(nodes))
     composite[:-1] |= composite[1:] & (nodes.command[1:] != np.arange(1, len(nodes)))
     # One with a single access pads all it gives: it reads nothing.
-    chosen = (nodes.op == OPERATIONS.code("load")) & ~composite & (last_row == first_row + 1)
+    chosen = OPERATIONS.loads[nodes.op] & ~composite & (last_row == first_row + 1)
     node = np.flatnonzero(chosen)
     if not len(node):
         return _Loads(node, node, node)
     source = first_row[node]
-    key = np.column_stack(
-        (
-            nodes.rank[node],
-            accesses.storage[source],
-            accesses.offset[source],
-            accesses.layout[source],
-            nodes.attributes[node],
-        )
-    ).astype(np.int64)
-    _, region, count = np.unique(key, axis=0, return_inverse=True, return_counts=True)
-    region = region.reshape(-1)
+    region = distinct_rows(
+        nodes.rank[node],
+        accesses.storage[source],
+        accesses.offset[source],
+        accesses.layout[source],
+        nodes.attributes[node],
+    ).which
     order = np.argsort(region, kind="stable")
-    order = order[count[region[order]] > 1]
-    node, region, source = node[order], region[order].astype(np.int64), source[order]
+    order = order[np.bincount(region)[region[order]] > 1]
+    node, region, source = node[order], region[order], source[order]
     if not len(node):
         return _Loads(node, region, node)
     target = last_row[node]
@@ -112,15 +109,11 @@ def _parts(graph: Graph, writes: IntArray) -> IntArray:
     storage = accesses.storage[writes].astype(np.int64)
     lower, extents, exact = boxes(accesses, graph.storages, graph.layouts)
     lower, extents, exact = lower[writes], extents[writes], exact[writes]
-    views, first, which = np.unique(
-        np.column_stack((storage, accesses.offset[writes], accesses.layout[writes])),
-        axis=0,
-        return_index=True,
-        return_inverse=True,
-    )
+    views = distinct_rows(storage, accesses.offset[writes], accesses.layout[writes])
+    first = views.first
     # Different views of one storage lie apart if, in some dimension, each ends before the next one begins.
     apart = np.zeros(len(views), dtype=np.bool_)
-    owner = views[:, 0]
+    owner = storage[first]
     for axis in range(lower.shape[1]):
         begin, end = lower[first, axis], (lower + extents)[first, axis]
         order = np.lexsort((begin, owner))
@@ -128,7 +121,7 @@ def _parts(graph: Graph, writes: IntArray) -> IntArray:
         bad = np.isin(owner, owner[order[1:][meets]])
         apart |= ~bad
     apart &= ~np.isin(owner, owner[~exact[first]])
-    mine: IntArray = np.where(apart, np.arange(len(views)) + len(graph.storages), owner)[which.reshape(-1)]
+    mine: IntArray = np.where(apart, np.arange(len(views)) + len(graph.storages), owner)[views.which]
     return mine
 
 
@@ -137,7 +130,7 @@ def _next_store(graph: Graph, rows: IntArray) -> IntArray:
     where there is none, 0 where another rank writes to it at some time."""
     accesses, nodes = graph.accesses, graph.nodes
     found = np.full(len(rows), len(graph), dtype=np.int64)
-    stores = np.flatnonzero((accesses.mode == Mode.WRITE) & (graph.storages.kind[accesses.storage] == StorageKind.HBM))
+    stores = np.flatnonzero((accesses.mode == Mode.WRITE) & ~graph.in_scratch[accesses.storage])
     touched = np.flatnonzero(np.isin(accesses.storage[rows], accesses.storage[stores]))
     if not len(touched):
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +10,13 @@ import attrs
 
 from ..ir.graph import Graph
 from ..ir.location import Location
+from ..ir.messages import MessageFault, message_faults
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
 from .fixes.edits import Fix
 from .lazy import LazyRun, run_lazy
-from .messages import MessageFault, message_faults
+from .races import Race, find_races
 from .readers import Readers
 from .suppressions import Suppression
 
@@ -55,11 +56,22 @@ class LintContext:
     graph: Graph
     machine: Any = None
     unused_suppressions: tuple[Suppression, ...] = ()
+    memory: int | None = None
 
     @cached_property
     def liveness(self) -> Liveness:
-        """The graph's liveness."""
-        return liveness(self.graph)
+        """The liveness of the graph in ``memory`` (``None``: the one where results go)."""
+        return liveness(self.graph, self.memory)
+
+    @property
+    def memory_name(self) -> str:
+        """What messages call that memory."""
+        return self.graph.target.called(self.liveness.memory)
+
+    def in_every_memory(self) -> Iterator[LintContext]:
+        """The same for each memory of the ranks: for rules that judge one at a time."""
+        places = self.graph.target.scratch_memories
+        return iter([self]) if len(places) == 1 else (attrs.evolve(self, memory=place) for place in places)
 
     @cached_property
     def readers(self) -> Readers:
@@ -75,6 +87,11 @@ class LintContext:
     def lazy_run(self) -> LazyRun:
         """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
         return run_lazy(self.graph, self.machine)
+
+    @cached_property
+    def races(self) -> list[Race]:
+        """The graph's races in HBM."""
+        return find_races(self.graph)
 
     @property
     def lazy(self) -> LazyRun | None:

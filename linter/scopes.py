@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from ..ir.graph import Graph
-from ..ir.tables import IntArray, StorageKind
+from ..ir.tables import IntArray
 from ..scheduler.liveness import Liveness
 from .allocations import call_parts, line_numbers
 
@@ -32,7 +32,7 @@ class UnscopedLoop:
 def find_unscoped_loops(graph: Graph, live: Liveness, minimum: int) -> list[UnscopedLoop]:
     """All of them with ``minimum`` allocations or more of each line, in order of their first rows."""
     storages, lines = graph.storages, line_numbers(graph)
-    known = np.flatnonzero(lines >= 0)
+    known = np.flatnonzero((lines >= 0) & (storages.memory == live.memory))
     order = known[np.lexsort((known, lines[known], storages.scope[known]))]
     if not len(order):
         return []
@@ -102,7 +102,7 @@ def _last_node_of_loop(graph: Graph, rows: IntArray) -> int:
 def peak_with_scopes(graph: Graph, live: Liveness, loops: list[UnscopedLoop], rank: int) -> int:
     """The peak of a rank if each iteration of these loops of it gave its ``rows`` back, in bytes."""
     storages = graph.storages
-    mine = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (storages.rank == rank))
+    mine = np.flatnonzero((storages.memory == live.memory) & (storages.rank == rank))
     ends = storages.address[mine] + live.held_bytes[mine]
     for loop in loops:
         closes = graph.scopes.exit[loop.scope]
@@ -167,7 +167,7 @@ def _dead_of(graph: Graph, live: Liveness, rank: int, scope: int, held: IntArray
     dead = own[(last[own] < storages.born[top]) & (last[own] >= 0)]
     if not len(dead):
         return None
-    mine = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (storages.rank == rank))
+    mine = np.flatnonzero((storages.memory == live.memory) & (storages.rank == rank))
     ends, born = storages.address[mine] + live.held_bytes[mine], storages.born[mine].astype(np.int64)
     inside = (born >= graph.scopes.enter[scope]) & (born < _exit(graph, scope))
     outside = int(ends[~inside].max(initial=0))

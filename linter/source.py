@@ -6,6 +6,7 @@ import linecache
 import os
 import re
 
+from ..ir import location
 from ..ir.location import Location
 
 __all__ = ["character_column", "printable", "shares_its_line", "shown_path", "source_lines"]
@@ -13,13 +14,24 @@ __all__ = ["character_column", "printable", "shares_its_line", "shown_path", "so
 #: A saved graph can name any path; what is larger than this is no kernel's source and is not read.
 _LARGEST_SOURCE_BYTES = 4 << 20
 
+#: By file the lines as ``linecache`` holds them, and without their ends: a file of thousands of lines is asked for with
+#: each of its findings. What ``linecache`` has read anew is another list.
+_WITHOUT_ENDS: dict[str, tuple[list[str], tuple[str, ...]]] = {}
+_FILES_KEPT = 64
+
 
 def source_lines(file: str) -> tuple[str, ...]:
     """The lines of a source file, or of a notebook's cell, without line ends; none where it cannot be read."""
     linecache.checkcache(file)
     if file not in linecache.cache and not _is_source(file):
         return ()
-    return tuple(line.rstrip("\r\n") for line in linecache.getlines(file))
+    lines = linecache.getlines(file)
+    known = _WITHOUT_ENDS.get(file)
+    if known is None or known[0] is not lines:
+        if len(_WITHOUT_ENDS) >= _FILES_KEPT:
+            _WITHOUT_ENDS.clear()
+        known = _WITHOUT_ENDS[file] = (lines, tuple(line.rstrip("\r\n") for line in lines))
+    return known[1]
 
 
 def _is_source(file: str) -> bool:
@@ -35,12 +47,8 @@ def printable(text: str) -> str:
 
 
 def shown_path(file: str) -> str:
-    """A path for a reader: relative where it lies below the current folder."""
-    try:
-        relative = os.path.relpath(file)
-    except (OSError, ValueError):
-        return printable(file)
-    return printable(file if relative.startswith("..") else relative)
+    """A path for a reader: relative where it lies below the current folder; printable."""
+    return printable(location.shown_path(file))
 
 
 def character_column(location: Location) -> int | None:

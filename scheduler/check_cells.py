@@ -10,9 +10,10 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ..ir.distinct import distinct
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 
 __all__ = ["Meetings", "between_allocations", "element_offsets", "is_solid", "within_storages"]
 
@@ -63,7 +64,7 @@ def _shown(layout: Layout) -> int:
 def within_storages(graph: Graph) -> Meetings:
     """The accesses by cell of their own storage (an HBM tensor: as each rank sees it), where anything writes it."""
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
-    hbm = storages.kind[accesses.storage] == StorageKind.HBM
+    hbm = storages.rank[accesses.storage] < 0
     rank_of_tensor = np.where(hbm, nodes.rank[accesses.node], 0).astype(np.int64)
     _, place = np.unique(accesses.storage + rank_of_tensor * len(storages), return_inverse=True)
     write = accesses.mode == Mode.WRITE
@@ -93,7 +94,7 @@ def _cut(graph: Graph, rows: IntArray, place: IntArray) -> tuple[IntArray, IntAr
         low, high = lower[:, axis], lower[:, axis] + extents[:, axis]
         # Storages lie side by side on one line; each begins with a bound of its own.
         line = np.int64(int(high.max()) + 1)
-        bounds = np.unique(np.concatenate([home * line, (home * line + low)[write], (home * line + high)[write]]))
+        bounds = distinct(np.concatenate([home * line, (home * line + low)[write], (home * line + high)[write]]))
         first = np.searchsorted(bounds, home * line + low, side="right") - 1
         stop = np.searchsorted(bounds, home * line + high, side="left")
         counts = stop - first
@@ -176,7 +177,7 @@ def _boxes_of_range(shape: Shape, start: int, stop: int) -> list[_Box]:
 
 
 def between_allocations(graph: Graph, here: IntArray) -> Meetings:
-    """Accesses of one rank to its scratch (rows, ascending), by cell of its bytes."""
+    """Accesses to one memory of one rank (rows, ascending), by cell of its bytes."""
     accesses, storages = graph.accesses, graph.storages
     if not len(here):
         return Meetings(np.zeros(0, dtype=np.int64), here)
@@ -185,7 +186,7 @@ def between_allocations(graph: Graph, here: IntArray) -> Meetings:
     low = storages.address[accesses.storage[here]] + accesses.offset[here] * itemsize[accesses.layout[here]]
     high = low + span[accesses.layout[here]]
     write = accesses.mode[here] == Mode.WRITE
-    bounds = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), low[write], high[write]]))
+    bounds = distinct(np.concatenate([np.zeros(1, dtype=np.int64), low[write], high[write]]))
     first = np.searchsorted(bounds, low, side="right") - 1
     counts = np.searchsorted(bounds, high, side="left") - first
     again = np.repeat(np.arange(len(here)), counts)

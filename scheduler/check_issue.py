@@ -170,8 +170,8 @@ def _walked(layout: Layout) -> tuple[tuple[int, int], ...]:
 def _lazy_credit(schedule: CheckableSchedule, begins: IntArray) -> Iterator[Violation]:
     graph = schedule.graph
     nodes, slots = graph.nodes, graph.target.slots
-    kinds = np.isin(nodes.op, [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
-    sends = np.flatnonzero(nodes.op == OPERATIONS.code("send"))
+    kinds = OPERATIONS.receives[nodes.op]
+    sends = np.flatnonzero(OPERATIONS.sends[nodes.op])
     freeing: list[int] = []
     freed: list[int] = []
     for channel in range(len(graph.channels)):

@@ -57,14 +57,16 @@ def memory_waits(
     seen: set[Wait] = set()
     yield from _new(_answer(question, within_storages(graph), across=False), seen)
     for rank in range(graph.ranks):
-        yield from _new(iter(_across(question, rank)), seen)
+        for memory in np.unique(graph.storages.memory[graph.storages.rank == rank]).tolist():
+            yield from _new(iter(_across(question, rank, memory)), seen)
 
 
-def _across(question: _Question, rank: int) -> list[Wait]:
-    """The waits between allocations of a rank. Where no use is stale, an allocation's accesses to some bytes all come
-    before the next owner's, and four of them say whether any is late; only if one is are all of them looked at."""
+def _across(question: _Question, rank: int, memory: int) -> list[Wait]:
+    """The waits between allocations of a rank in one of its memories. Where no use is stale, an allocation's accesses
+    to some bytes all come before the next owner's, and four of them say whether any is late; only if one is are all of
+    them looked at."""
     accesses, storages = question.graph.accesses, question.graph.storages
-    rows = np.flatnonzero(storages.rank[accesses.storage] == rank)
+    rows = np.flatnonzero(((storages.rank == rank) & (storages.memory == memory))[accesses.storage])
     freed = storages.freed[accesses.storage[rows]]
     if not np.any((freed >= 0) & (accesses.node[rows] > freed)):
         extremes = _extremes(question, rows)

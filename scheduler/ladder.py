@@ -10,6 +10,8 @@ import attrs
 from ..ir.columns import expect_graph
 from ..ir.errors import DeadlockError, PolicyError, shown
 from ..ir.graph import Graph
+from ..ir.messages import refuse_unmatched
+from ..ir.verify import require_valid
 from .bounds import Bounds, lower_bounds
 from .list_search import check_effort
 from .machine import Machine
@@ -105,7 +107,7 @@ def compare(
     """Schedule a graph under several policies. One that deadlocks is a row that says so. What the solver of ``optimal``
     proves (``limit``: how long it may take) is a bound of all rows.
 
-    Raises ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
+    Raises ``UnmatchedMessageError``, ``PolicyError``, ``TargetMismatchError`` and ``MachineError`` as
     :func:`kernscope.scheduler.schedule.schedule`.
     """
     expect_graph(graph, "compare")
@@ -115,6 +117,8 @@ def compare(
     for policy in policies:
         check_policy(policy)
     check_effort(effort)
+    require_valid(graph)
+    refuse_unmatched(graph)
     described = machine_of(graph, machine)
     problem = make_problem(graph, described)
     bounds = None if problem.dag.has_cycle else lower_bounds(problem)

@@ -13,8 +13,9 @@ import attrs
 import numpy as np
 
 from ..ir.columns import GraphColumns, expect_graph
+from ..ir.errors import OptionError, did_you_mean
 from ..ir.location import Location
-from ..ir.tables import AccessTable, IntArray, Mode, StorageKind
+from ..ir.tables import AccessTable, IntArray, Mode
 from .liveness_growth import Growth, find_growth
 from .liveness_violations import (
     Violation,
@@ -54,12 +55,13 @@ class LineHolder:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class Liveness:
-    """The liveness of a graph's allocations; made by :func:`liveness`. Sizes are bytes, instants are node ids.
+    """The liveness of a graph's allocations in one memory of its ranks (``memory``, a place among the target's); made
+    by :func:`liveness`. Sizes are bytes, instants are node ids. Violations are those of all memories.
 
-    By storage (rows as in ``graph.storages``; those of HBM tensors hold -1, or 0 bytes):
+    By storage (rows as in ``graph.storages``; those that lie elsewhere hold -1, or 0 bytes):
 
     - ``first_write``, ``last_access``: nodes, -1 where there is none. All accesses count, stale ones too.
-    - ``held_bytes``: what it takes from the budget, rounded up to the target's alignment.
+    - ``held_bytes``: what it takes of the memory, rounded up to its alignment.
 
     By node:
 
@@ -74,6 +76,7 @@ class Liveness:
     """
 
     graph: GraphColumns
+    memory: int
     first_write: IntArray
     last_access: IntArray
     held_bytes: IntArray
@@ -84,6 +87,24 @@ class Liveness:
     _peak_allocation: tuple[int, ...]
     _live_start: IntArray
     _live_stop: IntArray
+
+    @property
+    def budget_bytes(self) -> int:
+        """What a rank has of the memory."""
+        return self.graph.target.memories[self.memory].bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether every memory of every rank is large enough for its peak."""
+        return not bool(self.graph.overflows.any())
+
+    def in_memory(self, memory: int | str) -> Liveness:
+        """The liveness of another memory of the ranks, by place or name. Raises ``OptionError`` for no such one."""
+        return self if memory == self.memory else liveness(self.graph, memory)
+
+    def in_every_memory(self) -> tuple[Liveness, ...]:
+        """That of each memory that the ranks have of their own, in the target's order."""
+        return tuple(self.in_memory(place) for place in self.graph.target.scratch_memories)
 
     @property
     def fullest_rank(self) -> int:
@@ -123,7 +144,7 @@ class Liveness:
         if top < 0:
             return np.zeros(0, dtype=np.int64)
         storages = self.graph.storages
-        rows = np.flatnonzero(storages.rank[: top + 1] == chosen)
+        rows = np.flatnonzero((storages.rank[: top + 1] == chosen) & (storages.memory[: top + 1] == self.memory))
         freed = storages.freed[rows]
         held: IntArray = rows[(freed < 0) | (freed >= storages.born[top])]
         return held
@@ -180,18 +201,17 @@ class Liveness:
     def growth(self, rank: int | None = None) -> tuple[Growth, ...]:
         """The loops whose every iteration makes the peak of a rank (by default the fullest) grow; in program order."""
         chosen = self.fullest_rank if rank is None else rank
-        return find_growth(self.graph, self.held_at_peak(chosen), self.held_bytes, chosen)
+        return find_growth(self.graph, self.held_at_peak(chosen), chosen)
 
     def __repr__(self) -> str:
         return (
-            f"<Liveness {self.graph.kernel}: peak {self.peak_bytes:,} of {self.graph.target.scratch_bytes:,} B, "
+            f"<Liveness {self.graph.kernel}: peak {self.peak_bytes:,} of {self.budget_bytes:,} B, "
             f"bound {self.peak_bound_bytes:,} B, violations={len(self.violation_columns)}>"
         )
 
     def _repr_html_(self) -> str:
-        budget = self.graph.target.scratch_bytes
         rows = [
-            ("peak", f"{self.peak_bytes:,} B of {budget:,} B"),
+            ("peak", f"{self.peak_bytes:,} B of {self.budget_bytes:,} B"),
             ("largest sum of live bytes", f"{self.peak_bound_bytes:,} B"),
             ("violations", f"{len(self.violation_columns):,}"),
             *((growth.location.short if growth.location else "growth", str(growth)) for growth in self.growth()),
@@ -208,8 +228,11 @@ def _place(location: Location | None) -> str:
     return f" at {location.short}" if location else ""
 
 
-def liveness(graph: GraphColumns) -> Liveness:
-    """The liveness of a graph's scratch allocations, in program order. Linear in nodes and accesses.
+def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
+    """The liveness of a graph's allocations in a memory of its ranks, in program order. Linear in nodes and accesses.
+
+    ``memory`` is a place among the target's memories or a name (``None``: the one where results go). Raises
+    ``OptionError`` for none of the ranks' own.
 
     In program order a node ends before the next one starts, so what an asynchronous operation uses is live at its own
     node; what a ``recv_async`` fills stays live up to its ``wait``, which accesses it.
@@ -220,10 +243,12 @@ def liveness(graph: GraphColumns) -> Liveness:
     storages, accesses = graph.storages, graph.accesses
     count = len(graph.nodes)
     bounds = rank_bounds(graph)
-    held = graph.held_bytes
-    scratch = np.flatnonzero(storages.kind == StorageKind.SCRATCH)
+    place = _place_of(graph, memory)
+    here = storages.memory == place
+    held = np.where(here, graph.held_bytes, 0)
+    scratch = np.flatnonzero(here)
 
-    of_scratch = storages.kind[accesses.storage] == StorageKind.SCRATCH
+    of_scratch = here[accesses.storage]
     first_write = _first(accesses, of_scratch & (accesses.mode == Mode.WRITE), len(storages))
     last_access = _last(accesses, of_scratch, len(storages))
 
@@ -242,6 +267,7 @@ def liveness(graph: GraphColumns) -> Liveness:
     top = _fullest_allocations(graph, scratch, held)
     return Liveness(
         graph=graph,
+        memory=place,
         first_write=_sealed(first_write),
         last_access=_sealed(last_access),
         held_bytes=_sealed(held),
@@ -256,6 +282,21 @@ def liveness(graph: GraphColumns) -> Liveness:
         live_start=first_alive,
         live_stop=last_alive + 1,
     )
+
+
+def _place_of(graph: GraphColumns, memory: int | str | None) -> int:
+    target = graph.target
+    if memory is None:
+        return target.results_memory
+    places = target.scratch_memories
+    names = [target.memory_names[place] for place in places]
+    if isinstance(memory, str):
+        if memory not in names:
+            raise OptionError(f"no memory {memory!r} of a rank", help=did_you_mean(memory, names, what="memories"))
+        return places[names.index(memory)]
+    if memory not in places:
+        raise OptionError(f"no memory {memory} of a rank", help=f"the ranks' own are {', '.join(names)}")
+    return memory
 
 
 def _placement_of(live: Liveness) -> ScratchPlacement:

@@ -38,8 +38,9 @@ class Growth:
         return text if self.overflow_iteration is None else f"{text}; overflows at iteration {self.overflow_iteration}"
 
 
-def find_growth(graph: GraphColumns, at_peak: IntArray, held: IntArray, rank: int) -> tuple[Growth, ...]:
-    """The loops among the allocations that a rank holds at its peak (``at_peak``, storage rows in order of making).
+def find_growth(graph: GraphColumns, at_peak: IntArray, rank: int) -> tuple[Growth, ...]:
+    """The loops among the allocations that a rank holds at its peak (``at_peak``: storage rows of one memory, in order
+    of making).
 
     Two allocations of one call stack in one scope instance are two iterations of a loop; those of one call (a composite
     has several) are one. Of the stacks of one loop the first stands for it, so that what an inner loop allocates counts
@@ -48,9 +49,8 @@ def find_growth(graph: GraphColumns, at_peak: IntArray, held: IntArray, rank: in
     if len(at_peak) == 0:
         return ()
     storages = graph.storages
-    ends = storages.address + held
-    of_rank = np.flatnonzero(storages.rank == rank)
-    over = of_rank[ends[of_rank] > graph.target.scratch_bytes]
+    memory = storages.memory[at_peak[0]]
+    over = np.flatnonzero(graph.overflows & (storages.rank == rank) & (storages.memory == memory))
     first_over = int(over[0]) if len(over) else None
     found: list[Growth] = []
     for scope in np.unique(storages.scope[at_peak]).tolist():

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..ir.columns import GraphColumns
 from ..ir.layout import Layout
-from ..ir.tables import IntArray, Mode, StorageKind
+from ..ir.tables import IntArray, Mode
 
 __all__ = ["Violation", "ViolationColumns", "ViolationKind", "find_violations", "rank_bounds"]
 
@@ -153,27 +153,27 @@ def _next_owner(graph: GraphColumns, allocations: IntArray) -> IntArray:
     if not len(allocations):
         return found
     ends = (storages.address + graph.held_bytes).tolist()
-    rank, address = storages.rank.tolist(), storages.address.tolist()
+    arena, address = graph.arena.tolist(), storages.address.tolist()
     # The first row made after the exit: births never decrease, as ranks follow one another (and HBM comes before all).
     queries: dict[int, list[int]] = {}
     after = np.searchsorted(storages.born, storages.freed[allocations], side="right")
     for allocation, row in zip(allocations.tolist(), after.tolist(), strict=True):
         queries.setdefault(row, []).append(allocation)
-    stack_rows: list[int] = []  # candidates: from the bottom to the top, rows fall and so do ends
-    stack_ends: list[int] = []  # the same rows' ends, negated, so that they rise
+    # By arena, the candidates: from the bottom to the top, rows fall and so do ends. Beside them the same rows' ends,
+    # negated, so that they rise.
+    stacks: list[tuple[list[int], list[int]]] = [([], []) for _ in range(graph.arenas)]
     for row in range(len(ends) - 1, min(queries) - 1, -1):
-        if stack_rows and rank[stack_rows[-1]] != rank[row]:
-            stack_rows.clear()
-            stack_ends.clear()
+        stack_rows, stack_ends = stacks[arena[row]]
         while stack_ends and -stack_ends[-1] <= ends[row]:
             stack_rows.pop()
             stack_ends.pop()
         stack_rows.append(row)
         stack_ends.append(-ends[row])
         for allocation in queries.get(row, ()):
-            beyond = bisect_left(stack_ends, -address[allocation])
-            if beyond and rank[stack_rows[beyond - 1]] == rank[allocation]:
-                found[allocation] = stack_rows[beyond - 1]
+            rows_of, ends_of = stacks[arena[allocation]]
+            beyond = bisect_left(ends_of, -address[allocation])
+            if beyond:
+                found[allocation] = rows_of[beyond - 1]
     return found
 
 
@@ -186,7 +186,7 @@ def _unwritten_reads(graph: GraphColumns) -> ViolationColumns:
     distinct = np.array([_elements_shown(layout) for layout in graph.layouts], dtype=np.int64)
     size = np.array([layout.size for layout in graph.layouts], dtype=np.int64)
     freed = storages.freed[accesses.storage]
-    alive = (storages.kind[accesses.storage] == StorageKind.SCRATCH) & ((freed < 0) | (accesses.node < freed))
+    alive = graph.in_scratch[accesses.storage] & ((freed < 0) | (accesses.node < freed))
     writes = accesses.mode == Mode.WRITE
     whole = alive & writes & (distinct[accesses.layout] == size[storages.layout[accesses.storage]])
 
@@ -285,7 +285,7 @@ def _elements_shown(layout: Layout) -> int:
 def _overflows(graph: GraphColumns) -> ViolationColumns:
     storages = graph.storages
     ends = storages.address + graph.held_bytes
-    rows = np.flatnonzero((storages.kind == StorageKind.SCRATCH) & (ends > graph.target.scratch_bytes))
+    rows = np.flatnonzero(graph.overflows)
     rank = storages.rank[rows]
     bounds = rank_bounds(graph)
     first, stop = bounds[rank], bounds[rank + 1]

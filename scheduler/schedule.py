@@ -10,6 +10,8 @@ import attrs
 from ..ir.columns import expect_graph
 from ..ir.errors import ArgumentError, MachineError, shown
 from ..ir.graph import Graph
+from ..ir.messages import refuse_unmatched
+from ..ir.verify import require_valid
 from .bounds import Bounds, lower_bounds
 from .deadlock import deadlock_error
 from .lanes import assign_lanes
@@ -82,12 +84,17 @@ def schedule(
 
     ``policy``: ``"blocking"``, ``"lazy"``, ``"queued"``, ``"list"`` or ``"optimal"``, each never slower than the one
     before; ``effort`` (``"fast"``, ``"normal"``, ``"high"``) is how long ``list`` searches, ``limit`` how long the
-    solver of ``optimal`` then does. Raises ``DeadlockError`` with the
-    cycle of source lines, ``TargetMismatchError`` for a machine of another target, ``PolicyError``, ``MachineError``.
+    solver of ``optimal`` then does.
+
+    Raises ``UnmatchedMessageError`` for a message without its partner, ``DeadlockError`` with the cycle of source
+    lines, ``TargetMismatchError`` for a machine of another target, ``PolicyError``, ``MachineError``, and
+    ``InvalidGraphError`` for a graph that no trace made.
     """
     expect_graph(graph, "schedule")
     check_policy(policy)
     check_effort(effort)
+    require_valid(graph)
+    refuse_unmatched(graph)
     described = machine_of(graph, machine)
     return make_schedule(graph, described, make_problem(graph, described), policy, effort, limit=limit)
 

@@ -13,10 +13,11 @@ from ..ir.tables import IntArray, Reason
 from .bounds import Bounds
 from .causes import CauseColumns, find_causes
 from .critical_chain import CriticalChain, walk_chain
+from .engines import EngineInstance
 from .in_order import Times
 from .latency import latencies_ps
 from .machine import Machine
-from .problem import EngineInstance, Problem
+from .problem import Problem
 from .reuse import PriceOfReuse, price_of_reuse
 from .slack import slack_ps
 from .units import format_ps

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir.graph import Graph
+from ..ir.memories import Memory
 from ..ir.ops import OPERATIONS
-from ..ir.tables import AccessKind, Mode, Reason, StorageKind
+from ..ir.tables import AccessKind, Mode, Reason
 from .causes import CauseColumns, WaitedFor
 from .schedule_columns import ScheduleColumns
 
@@ -41,14 +42,18 @@ def _text(value: Any) -> str:
 def _storage_texts(graph: Graph) -> Iterator[str]:
     s = graph.storages
     names = [_text(name) for name in graph.names]
-    kinds = {int(kind): kind.name.lower() for kind in StorageKind}
+    kinds = [_kind(memory) for memory in graph.target.memories]
     ends = [f',"dtype":"{layout.dtype.short}","shape":{_text(list(layout.shape))}}}' for layout in graph.layouts]
-    columns = (s.name, s.kind, s.rank, s.address, s.nbytes, s.layout)
+    columns = (s.name, s.memory, s.rank, s.address, s.nbytes, s.layout)
     for name, kind, rank, address, nbytes, layout in zip(*(column.tolist() for column in columns), strict=True):
         yield (
-            f'{{"name":{names[name]},"kind":"{kinds[kind]}","rank":{_null_or(rank)},"address":{address},'
+            f'{{"name":{names[name]},"kind":{_text(kinds[kind])},"rank":{_null_or(rank)},"address":{address},'
             f'"nbytes":{nbytes}{ends[layout]}'
         )
+
+
+def _kind(memory: Memory) -> str:
+    return "hbm" if memory.is_global else "scratch"
 
 
 def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
@@ -144,7 +149,7 @@ def _storages(graph: Graph) -> list[dict[str, Any]]:
     return [
         {
             "name": graph.names[s.name[row]],
-            "kind": "hbm" if s.kind[row] == StorageKind.HBM else "scratch",
+            "kind": _kind(graph.target.memories[s.memory[row]]),
             "rank": _or_none(int(s.rank[row])),
             "address": int(s.address[row]),
             "nbytes": int(s.nbytes[row]),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from ..ir.errors import ArgumentError, KernscopeError, ShapeError, TracedValueError, shown
+from ..ir.errors import ArgumentError, KernscopeError, NotTracingError, ShapeError, TracedValueError, shown
 from .current import CURRENT
 from .handles import TensorHandle
-from .refusals import first_step
+from .refusals import NotInScratch, first_step
 
-__all__ = ["as_destination", "as_handle", "at_the_call", "check_arguments", "located", "whole"]
+__all__ = ["as_destination", "as_handle", "at_the_call", "check_arguments", "check_thread", "located", "whole"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -26,6 +26,9 @@ def located(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return function(*args, **kwargs)
+        except NotTracingError as error:
+            check_thread((*args, *kwargs.values()))
+            raise at_the_call(error) from None
         except KernscopeError as error:
             raise at_the_call(error) from None
         except TypeError:
@@ -33,6 +36,16 @@ def located(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise
 
     return wrapper
+
+
+def check_thread(values: Iterable[Any]) -> None:
+    """Where no trace runs in this thread: raise ``OtherThreadError`` if one of the values is of a trace that runs in
+    another."""
+    for value in values:
+        if isinstance(value, TensorHandle):
+            value._recorder.check_thread()
+        elif isinstance(value, NotInScratch):
+            value._owner.check_thread()
 
 
 def at_the_call(error: KernscopeError) -> KernscopeError:

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 from ..ir.errors import NotTracingError
 from .recorder import Recorder
+from .sites import SiteTable
 
 __all__ = ["CURRENT", "current"]
 
@@ -13,10 +14,11 @@ CURRENT: ContextVar[Recorder | None] = ContextVar("kernscope_recorder", default=
 
 
 def current() -> Recorder:
-    """The recorder of the trace that is running. Raises ``NotTracingError`` where there is none."""
+    """The recorder of the trace that is running. Raises ``NotTracingError``, with the line, where there is none."""
     recorder = CURRENT.get()
-    if recorder is None:
-        raise NotTracingError(
-            "tl was called outside a trace", help="call it from a kernel, and trace that: ks.trace(kernel, ...)"
-        )
-    return recorder
+    if recorder is not None:
+        return recorder
+    sites = SiteTable()
+    raise NotTracingError(
+        "tl was called outside a trace", help="call it from a kernel, and trace that: ks.trace(kernel, ...)"
+    ).at(sites.location(sites.here()))

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..ir import layout as layouts
 from ..ir.ops import OPERATIONS, Family, Operation
-from .calls import as_handle, check_arguments, located
-from .current import current
+from .calls import as_handle, check_arguments, check_thread, located
+from .current import CURRENT, current
 from .handles import TensorHandle
 
 __all__ = ["declared", "declared_operations"]
@@ -21,7 +21,10 @@ def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
 
     def make(name: str) -> Callable[..., TensorHandle]:
         def function(*operands: Any, **keywords: Any) -> TensorHandle:
-            recorder = current()
+            recorder = CURRENT.get()
+            if recorder is None:
+                check_thread((*operands, *keywords.values()))
+                recorder = current()  # which says that there is none
             if keywords or len(operands) != count:
                 operands = check_arguments(function, operands, keywords).args
             return recorder.compute(name, operands)

@@ -23,8 +23,11 @@ from ..ir.errors import (
     shown,
 )
 from ..ir.layout import Layout, Shape
+from ..ir.location import Location
 from ..ir.ops import OPERATIONS
-from .refusals import NotInScratch, check_attribute
+from .foreign_methods import METHODS
+from .foreign_names import answer
+from .refusals import NotInScratch, Owner, check_attribute
 from .scratch import Scope
 
 __all__ = ["Records", "RecvFuture", "TensorHandle"]
@@ -33,7 +36,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class Records(Protocol):
+class Records(Owner, Protocol):
     """What a handle asks of the recorder that made it."""
 
     def compute(self, name: str, operands: tuple[Any, ...], static: tuple[tuple[str, Any], ...] = ()) -> TensorHandle:
@@ -42,11 +45,11 @@ class Records(Protocol):
     def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
         """Record a cast."""
 
-    def located(self, error: KernscopeError) -> KernscopeError:
-        """The error with the user's line added."""
-
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
+
+    def made_at(self, storage: int) -> Location | None:
+        """Where a storage was made."""
 
 
 def _arguments_checked(
@@ -114,8 +117,8 @@ class TensorHandle:
 
     @property
     def space(self) -> str:
-        """``"tcm"``: the rank's scratch memory."""
-        return "tcm"
+        """The memory that it lies in, by name: ``"tcm"``."""
+        return self._recorder.space_of(self.storage)
 
     @property
     def address(self) -> int:
@@ -137,7 +140,7 @@ class TensorHandle:
             self._recorder, self.storage, self.storage_address, self.scope, layout, self.offset + offset
         )
 
-    def view(self, make: Callable[..., Layout], *arguments: Any) -> TensorHandle:
+    def _viewed(self, make: Callable[..., Layout], *arguments: Any) -> TensorHandle:
         """A view of the same bytes under the layout that a function of ``ir.layout`` makes of this one."""
         try:
             return self._view(make(self.layout, *arguments))
@@ -160,7 +163,7 @@ class TensorHandle:
     @property
     def T(self) -> TensorHandle:
         """The view with the last two dimensions swapped."""
-        return self.view(layouts.transpose, ())
+        return self._viewed(layouts.transpose, ())
 
     @_arguments_checked
     def to(self, dtype: DType | str) -> TensorHandle:
@@ -171,6 +174,18 @@ class TensorHandle:
         if not self.layout.shape:
             raise self._recorder.located(ShapeError("len() of a tensor without dimensions", help="use .shape"))
         return self.layout.shape[0]
+
+    # --- copies: of numpy and torch fresh bytes, which this module of Python's cannot record --------------------------
+
+    def _no_copy(self, *_: object) -> NoReturn:
+        raise self._recorder.located(
+            ArgumentError(
+                f"copy, deepcopy or pickle of {self!r}: a handle is the name of bytes in scratch",
+                help="for fresh bytes with the same values write h.to(h.dtype); for another name, m = h",
+            )
+        )
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _no_copy
 
     # --- operators: fresh bytes, always -----------------------------------------------------------------------------
 
@@ -337,25 +352,45 @@ class TensorHandle:
         if operation and isinstance(inputs[0], np.generic | np.ndarray) and inputs[0].ndim == 0 and inputs[1] is self:
             return recorder.compute(operation, (inputs[0].item(), self))
         name = getattr(ufunc, "__name__", str(ufunc))
+        with_array = any(isinstance(operand, np.ndarray) and operand.ndim for operand in inputs)
         raise self._recorder.located(
             TracedValueError(
                 f"numpy.{name} on {self!r}: numpy cannot compute while tracing",
-                help="use the function or operator of tl; pass arrays to the kernel as arguments and tl.load them",
+                help="pass arrays to the kernel as arguments and tl.load them"
+                if with_array
+                else _instead_of(name, method),
             )
         )
 
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
-        help = did_you_mean(name, _SPELT.get(name, _ATTRIBUTES), what="it has")
-        if name in OPERATIONS or name in _VIEWS:
-            help = f"write tl.{name}(h, ...)"
+        help = METHODS.get(name) or _function_of(name) or did_you_mean(name, _ATTRIBUTES, what="it has")
         raise self._recorder.located(UnknownNameError(f"{self!r} has no attribute {name!r}", help=help))
 
 
+def _instead_of(ufunc: str, method: str) -> str:
+    """The ``help:`` text for a function of numpy on a handle."""
+    name = _REDUCTION_OF.get(ufunc, ufunc) if method == "reduce" else ufunc
+    return _function_of(name) or "use the functions and operators of tl"
+
+
+def _function_of(name: str) -> str | None:
+    """The ``help:`` text for a function that is none of a handle's: tl's own, or what stands for a foreign one."""
+    own = name in OPERATIONS or name in _VIEWS
+    return answer(name) or (f"write tl.{name}(h, ...)" if own else None)
+
+
+#: Functions of numpy by the ufunc whose ``reduce`` they call.
+_REDUCTION_OF = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 _VIEWS = ("reshape", "trans", "expand_dims", "broadcast_to")
 _ATTRIBUTES = ("shape", "ndim", "dtype", "nbytes", "space", "address", "name", "scope", "T", "to")
-#: Other libraries' names of what a handle has.
-_SPELT = {"astype": ("to",), "type": ("to",), "transpose": ("T",), "permute": ("T",), "size": ("shape",)}
 #: Operations by the names of numpy's ufuncs for Python's operators.
 _OPERATION_OF = {
     "add": "add",
@@ -386,8 +421,9 @@ class RecvFuture(NotInScratch):
     handle: TensorHandle
     _first = "wait for it first: h = tl.wait(future)"
 
-    def _refuse(self, error: KernscopeError) -> KernscopeError:
-        return self.handle._recorder.located(error)
+    @property
+    def _owner(self) -> Owner:
+        return self.handle._recorder
 
     def __repr__(self) -> str:
         return f"<future of {self.handle!r}>"

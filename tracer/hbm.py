@@ -11,8 +11,7 @@ from ..ir import layout as layouts
 from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, IndexingError, KernscopeError, ShapeError, shown
 from ..ir.layout import Layout, Shape
-from .handles import Records
-from .refusals import NotInScratch
+from .refusals import NotInScratch, Owner
 
 __all__ = ["HbmRegion", "HbmTensor", "Pointer", "Ref"]
 
@@ -24,7 +23,7 @@ class HbmTensor(NotInScratch):
     name: str
     storage: int
     layout: Layout
-    _recorder: Records = attrs.field(repr=False)
+    _recorder: Owner = attrs.field(repr=False)
 
     @property
     def shape(self) -> Shape:
@@ -40,7 +39,8 @@ class HbmTensor(NotInScratch):
 
     @property
     def space(self) -> str:
-        return "hbm"
+        """The memory that it lies in, by name: ``"hbm"``."""
+        return self._recorder.space_of(self.storage)
 
     def region(self) -> HbmRegion:
         """The whole tensor as a region."""
@@ -66,12 +66,9 @@ class HbmTensor(NotInScratch):
     def __repr__(self) -> str:
         return f"HBM tensor {self.name} {self.layout!r}"
 
-    def _refuse(self, error: KernscopeError) -> KernscopeError:
-        return self._recorder.located(error)
-
-    def located(self, error: KernscopeError) -> KernscopeError:
-        """The error with the user's line added."""
-        return self._recorder.located(error)
+    @property
+    def _owner(self) -> Owner:
+        return self._recorder
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -139,8 +136,9 @@ class HbmRegion(NotInScratch):
         except KernscopeError as error:
             raise self._refuse(error) from None
 
-    def _refuse(self, error: KernscopeError) -> KernscopeError:
-        return self.tensor.located(error)
+    @property
+    def _owner(self) -> Owner:
+        return self.tensor._recorder
 
     def __repr__(self) -> str:
         parts = ", ".join(
@@ -165,7 +163,7 @@ class Pointer(NotInScratch):
         try:
             return Pointer(self.tensor, self.offset + layouts.as_index(elements))
         except IndexingError:
-            raise self.tensor.located(
+            raise self._refuse(
                 ArgumentError(
                     f"{self!r} + {shown(elements)}",
                     help="a pointer moves by a Python integer of elements; to compute with its values, tl.load them",
@@ -182,8 +180,9 @@ class Pointer(NotInScratch):
                 ArgumentError(f"{self!r} - {shown(elements)}", help="a pointer moves by a Python integer of elements")
             ) from None
 
-    def _refuse(self, error: KernscopeError) -> KernscopeError:
-        return self.tensor.located(error)
+    @property
+    def _owner(self) -> Owner:
+        return self.tensor._recorder
 
     def __repr__(self) -> str:
         return f"{self.tensor.name}+{self.offset}"
@@ -198,8 +197,9 @@ class Ref(NotInScratch):
     layout: Layout
     _first = "pass it to tl.composite, or tl.load the region"
 
-    def _refuse(self, error: KernscopeError) -> KernscopeError:
-        return self.tensor.located(error)
+    @property
+    def _owner(self) -> Owner:
+        return self.tensor._recorder
 
     def __repr__(self) -> str:
         return f"ref of {self.tensor.name}+{self.offset} {self.layout!r}"

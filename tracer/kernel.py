@@ -15,6 +15,7 @@ from ..ir import dtypes
 from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, LaunchError, did_you_mean
 from ..ir.layout import Layout, Shape, check_shape
+from ..ir.location import Location
 from .current import current
 
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
@@ -40,7 +41,8 @@ class HbmSpec:
 
 def hbm(shape: Any, dtype: DType | str) -> HbmSpec:
     """Describe an HBM tensor argument that has no data yet. Raises ``ShapeError`` or ``DTypeError``."""
-    return HbmSpec(check_shape(shape), dtypes.of(dtype))
+    layout = Layout.dense(check_shape(shape), dtypes.of(dtype))
+    return HbmSpec(layout.shape, layout.dtype)
 
 
 @attrs.frozen(eq=False)
@@ -107,6 +109,12 @@ class Kernel:
             left = {name: value for name, value in made.arguments.items() if name in bound.signature.parameters}
             bound.add_launch(attrs.evolve(made, kernel=bound, arguments=MappingProxyType(left)))
         return bound
+
+    @property
+    def location(self) -> Location | None:
+        """Where its function is written; None where that is not known."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        return None if code is None else Location(code.co_filename, code.co_firstlineno, code.co_name)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}: launches {', '.join(self.launches) or 'none'}>"

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir.errors import KernscopeError
 from ..ir.layout import Layout
+from ..ir.memories import Memory
 from ..ir.ops import OPERATIONS, Operand
 from .rows import NodeKind, Rows
 
@@ -21,7 +22,7 @@ Static = tuple[tuple[str, Any], ...]
 @attrs.frozen
 class Plan:
     """What a node looks like, given its operation, static values and operands' layouts: the row of its kind, the dense
-    layout of its result with its number, and what that takes of the budget."""
+    layout of its result with its number, and what that takes of the memory where results go."""
 
     kind: int
     result: Layout
@@ -31,12 +32,12 @@ class Plan:
 
 class Planner:
     """Makes plans, each once, and the rows of their kinds. ``known`` holds them by the key that :meth:`plan` makes;
-    ``align`` is what allocations are rounded up to, in bytes."""
+    ``results`` is the memory where results go."""
 
-    def __init__(self, rows: Rows, align: int) -> None:
+    def __init__(self, rows: Rows, results: Memory) -> None:
         self.known: dict[tuple[Any, ...], Plan] = {}
         self._rows = rows
-        self._align = align
+        self._results = results
         self._attributes: dict[tuple[tuple[str, Any, str], ...], int] = {(): 0}
 
     def plan(self, name: str, operands: tuple[Operand, ...], static: Static) -> Plan:
@@ -70,7 +71,7 @@ class Planner:
             kind=len(self._rows.kinds) - 1,
             result=result,
             result_number=self._rows.layout_number(result),
-            held_bytes=-(-result.nbytes // self._align) * self._align,
+            held_bytes=self._results.held_bytes(result.nbytes),
         )
         return plan
 

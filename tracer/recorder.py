@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import current_thread, get_ident
 from types import CodeType
 from typing import Any
 
@@ -18,7 +19,8 @@ from ..ir.errors import (
     BoundsError,
     KernscopeError,
     NodeLimitError,
-    NotTracingError,
+    OtherThreadError,
+    OwnerError,
     ScopeError,
     ScratchOverflowError,
     UseAfterScopeError,
@@ -36,7 +38,7 @@ from .plans import Plan, Planner, Static, plain_scalar, scalar_key
 from .refusals import first_step
 from .rows import READ, WRITE, Rows, frame_table, stack_table
 from .scratch import Scope, ScratchAllocator
-from .sites import SiteTable
+from .sites import CallChain, SiteTable
 
 __all__ = ["DEFAULT_MAX_NODES", "Read", "Recorder"]
 
@@ -45,6 +47,9 @@ Read = tuple[int, int, Layout]
 
 #: Past the largest kernels that are traced for good; a loop that never ends gets there in seconds, not minutes.
 DEFAULT_MAX_NODES = 3_000_000
+
+#: How far scratch can be filled where an overflow is recorded: addresses stay inside the graph's 64-bit columns.
+_LARGEST_ADDRESS = 2**60
 
 
 class Recorder:
@@ -82,13 +87,18 @@ class Recorder:
         self.node_count = 0
         self.rows = Rows()
         self._channels: dict[tuple[int, int], int] = {}
-        self._planner = Planner(self.rows, target.align)
+        self._planner = Planner(self.rows, target.memories[target.results_memory])
         self._plans = self._planner.known  # looked up at once where operations are recorded
         self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
+        self._own_storages = 0  # where the rank's own storages begin: those of earlier ranks lie before
         self._allocator: ScratchAllocator | None = None
         self._is_suspended = False
+        #: Scopes that were made and not (yet) entered: by what would enter them, where it was made.
+        self.never_entered: dict[object, CallChain] = {}
+        self._thread = get_ident()
+        self._refused: KernscopeError | None = None
 
     # --- ranks, tensors, scopes -------------------------------------------------------------------------------------
 
@@ -103,8 +113,8 @@ class Recorder:
         """Start the next rank with an empty scratch."""
         self.rank += 1
         self.rows.rank_starts.append(self.node_count)
-        root = Scope(self._scope_row(-1, 0, "", -1), None, 0, "")
-        self._allocator = ScratchAllocator(self.target.scratch_bytes, self.target.align, root)
+        self._own_storages = self._storage_count
+        self._allocator = ScratchAllocator(self.target, self._scope_row(-1, 0, "", -1))
 
     @property
     def allocator(self) -> ScratchAllocator:
@@ -113,7 +123,10 @@ class Recorder:
         return self._allocator
 
     def end_rank(self) -> None:
-        """The rank's kernel has returned. Raises ``ScopeError`` where it left a scope open."""
+        """The rank's kernel has returned. Raises ``ScopeError`` where it left a scope open, and again what another
+        thread was refused: the kernel may never have heard of it."""
+        if self._refused is not None:
+            raise self._refused
         scope = self.allocator.scope
         if scope.parent is not None:
             error = ScopeError(
@@ -133,6 +146,7 @@ class Recorder:
 
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
+        self.check_thread()
         stack = self.sites.here()
         row = self._scope_row(self.allocator.scope.row, self.allocator.cursor, name, stack)
         scope = self.allocator.open(row, name)
@@ -141,6 +155,7 @@ class Recorder:
 
     def close_scope(self, scope: Scope) -> None:
         """Close the innermost scope: records its ``scope_exit``. Raises ``ScopeError`` for any other."""
+        self.check_thread()
         try:
             self.allocator.close(scope)
         except KernscopeError as error:
@@ -195,14 +210,14 @@ class Recorder:
     def compute(self, name: str, operands: tuple[Any, ...], static: Static = ()) -> TensorHandle:
         """Record an operation on handles and Python numbers; the fresh handle of its result."""
         # The innermost path of a trace: what `allocate` and `_node` do, written out.
-        rows = self.rows
+        rows, own = self.rows, self._own_storages
         layouts = rows.layouts
         key: list[Any] = [name, static]
         accesses: list[int] = []
         try:
             for operand in operands:
                 if operand.__class__ is TensorHandle:
-                    if operand._recorder is not self or self.strict:
+                    if operand._recorder is not self or operand.storage < own or self.strict:
                         self.check_handle(operand)
                     layout = operand.layout
                     key.append(layout)
@@ -212,6 +227,8 @@ class Recorder:
             plan = self._plans[tuple(key)]
         except KeyError:
             return self._compute_slowly(name, operands, static)
+        if get_ident() != self._thread:
+            self.check_thread()
         stack = self.sites.here()
         number, storage, allocator = self.node_count, self._storage_count, self._allocator
         assert allocator is not None
@@ -219,8 +236,8 @@ class Recorder:
             self._refuse_node()
         address, scope = allocator.cursor, allocator.scope
         end = address + plan.held_bytes
-        if end > allocator.budget and self.raises(self.on_overflow, stack):
-            raise self._overflow(plan.result, stack)
+        if end > allocator.budget and self._refuses_end(end, stack):
+            raise self._overflow(plan.result, stack, self.target.results_memory, address)
         allocator.cursor = end
         self.node_count, self._storage_count = number + 1, storage + 1
         row = scope.row
@@ -232,12 +249,6 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
-        if self._is_suspended:
-            raise self.located(
-                NotTracingError(
-                    f"{name} of a handle whose trace is not running", help="handles live as long as the kernel's call"
-                )
-            )
         for operand in operands:
             if isinstance(operand, TensorHandle):
                 self.check_handle(operand)
@@ -266,6 +277,8 @@ class Recorder:
         channel: int = -1,
     ) -> TensorHandle:
         """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes."""
+        if get_ident() != self._thread:
+            self.check_thread()
         rows = self.rows
         stack = self.sites.here()
         scope = self.allocator.scope.row
@@ -288,6 +301,8 @@ class Recorder:
 
     def record_only(self, plan: Plan, reads: Iterable[Read], *, channel: int = -1) -> int:
         """Record a node that writes nothing; its id."""
+        if get_ident() != self._thread:
+            self.check_thread()
         accesses: list[int] = []
         for storage, offset, layout in reads:
             accesses += (storage, offset, self.rows.layout_number(layout) * 2 + READ)
@@ -354,29 +369,40 @@ class Recorder:
 
     # --- scratch ----------------------------------------------------------------------------------------------------
 
-    def allocate(self, layout: Layout, number: int = -1, stack: int = -2) -> TensorHandle:
-        """Fresh bytes for a dense layout in the innermost scope. Raises ``ScratchOverflowError`` past the budget."""
+    def allocate(self, layout: Layout, number: int = -1, stack: int = -2, memory: int | None = None) -> TensorHandle:
+        """Fresh bytes for a dense layout in the innermost scope, in the memory of a place (``None``: where results go).
+        Raises ``ScratchOverflowError`` past its capacity."""
         allocator = self.allocator
         if stack == -2:
+            self.check_thread()
             stack = self.sites.here()
-        address = allocator.cursor
-        if allocator.allocate(layout.nbytes) > allocator.budget and self.raises(self.on_overflow, stack):
-            allocator.cursor = address
-            raise self._overflow(layout, stack)
+        place = self.target.results_memory if memory is None else memory
+        address, end = allocator.allocate(layout.nbytes, place)
+        if end > self.target.memories[place].bytes and self._refuses_end(end, stack):
+            allocator.give_back(address, place)
+            raise self._overflow(layout, stack, place, address)
+        if place != self.target.results_memory:
+            self.rows.elsewhere[self._storage_count] = place
         row = self._storage(
             address, self.rows.layout_number(layout) if number < 0 else number, allocator.scope.row, stack
         )
         return TensorHandle(self, row, address, allocator.scope, layout)
 
-    def _overflow(self, layout: Layout, stack: int) -> KernscopeError:
+    def _refuses_end(self, end: int, stack: int) -> bool:
+        """Whether an allocation past its memory's capacity is refused. Where that is recorded, its addresses must still
+        be numbers of the graph."""
+        return self.raises(self.on_overflow, stack) or end > _LARGEST_ADDRESS
+
+    def _overflow(self, layout: Layout, stack: int, memory_place: int, in_use: int) -> KernscopeError:
+        """``in_use`` are the bytes of the memory that are taken already."""
         open_scopes = []
         scope: Scope | None = self.allocator.scope
         while scope is not None:
             open_scopes.append(scope.row)
             scope = scope.parent
-        align, budget, in_use = self.target.align, self.allocator.budget, self.allocator.cursor
-        asked = -(-layout.nbytes // align) * align
-        groups = self.rows.live_bytes_by_stack(open_scopes, align)
+        memory = self.target.memories[memory_place]
+        budget, asked = memory.bytes, memory.held_bytes(layout.nbytes)
+        groups = self.rows.live_bytes_by_stack(open_scopes, memory, memory_place, self.target.results_memory)
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [
             f"    {sum(sizes):>12,} B  {f'{len(sizes)} x ' if len(sizes) > 1 else ''}"
@@ -385,7 +411,7 @@ class Recorder:
         ]
         live = ["  live allocations, largest first:", *lines] if lines else []
         error = ScratchOverflowError(
-            f"scratch overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
+            f"{self.target.called(memory_place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles",
@@ -396,14 +422,9 @@ class Recorder:
     # --- checks and errors ------------------------------------------------------------------------------------------
 
     def check_handle(self, handle: TensorHandle) -> None:
-        """Refuse a handle of another trace, and under ``strict`` one whose scope is closed."""
-        if handle._recorder is not self:
-            raise self.located(
-                NotTracingError(
-                    f"{handle!r} belongs to another trace",
-                    help="handles live as long as the kernel's call: make it anew",
-                )
-            )
+        """Refuse a handle of another trace or another rank, and under ``strict`` one whose scope is closed."""
+        if handle._recorder is not self or handle.storage < self._own_storages or self._is_suspended:
+            raise self._foreign(handle)
         if self.strict and handle.scope.closed:
             error = UseAfterScopeError(
                 f"{handle!r} is used after the exit of its scope",
@@ -419,10 +440,45 @@ class Recorder:
         """Refuse an HBM tensor of another trace."""
         if tensor._recorder is not self:
             raise self.located(
-                NotTracingError(
-                    f"HBM tensor {tensor.name!r} belongs to another trace", help="use this call's arguments"
+                OwnerError(
+                    f"HBM tensor {tensor.name!r} belongs to another trace",
+                    help="use this call's arguments: what a cache or a global keeps of another call is of no use here",
                 )
             )
+
+    def _foreign(self, handle: TensorHandle) -> KernscopeError:
+        owner = handle._recorder
+        if owner is self and not self._is_suspended:
+            rank = self.rows.rank_of_storage(handle.storage)
+            error = OwnerError(
+                f"{handle!r} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch only",
+                help="make it anew in every rank (functools.cache and globals keep what rank 0 made), or tl.send it "
+                "and tl.recv it",
+            )
+        else:
+            error = OwnerError(
+                f"{handle!r} belongs to another trace, which is not running",
+                help="make it anew in every call of the kernel: functools.cache and globals keep what an earlier "
+                "trace made",
+            )
+        return self.located(error).at(owner.made_at(handle.storage), "made here")
+
+    def made_at(self, storage: int) -> Location | None:
+        """Where a storage was made."""
+        return self.sites.location(self.rows.stack_of_storage(storage))
+
+    def check_thread(self) -> None:
+        """Refuse what another thread than the kernel's records while the kernel runs."""
+        if get_ident() == self._thread or self._is_suspended:
+            return
+        error = self.located(
+            OtherThreadError(
+                f"thread {current_thread().name!r} records an operation of a kernel that runs in another thread",
+                help="record every operation in the kernel's own thread: threads may prepare Python values for it",
+            )
+        )
+        self._refused = self._refused or error
+        raise error
 
     def located(self, error: KernscopeError) -> KernscopeError:
         """The error with the user's line added."""
@@ -431,6 +487,13 @@ class Recorder:
     def location(self) -> Location | None:
         """The user's line."""
         return self.sites.location(self.sites.here())
+
+    def space_of(self, storage: int) -> str:
+        """The name of the memory that a storage lies in."""
+        target, rows = self.target, self.rows
+        if storage < len(rows.hbm_names):
+            return target.memories[target.global_memory].name
+        return target.memory_names[rows.elsewhere.get(storage, target.results_memory)]
 
     def name_of(self, storage: int) -> str:
         """The name of a storage: of an HBM tensor its parameter's, of an allocation what it was assigned to."""
@@ -448,7 +511,8 @@ class Recorder:
             return names.setdefault(name, len(names))
 
         rows, sites = self.rows, self.sites
-        storages = rows.storage_table(sites, number)
+        unentered = tuple(sites.row(chain) for chain in self.never_entered.values())
+        storages = rows.storage_table(sites, number, self.target)
         return Graph(
             kernel=kernel,
             machine=machine,
@@ -465,5 +529,6 @@ class Recorder:
             names=tuple(names),
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
+            unentered_scopes=unentered,
             defaults=dict(defaults),
         )

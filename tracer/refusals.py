@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from ..ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
 
-__all__ = ["NotInScratch", "check_attribute", "first_step"]
+__all__ = ["NotInScratch", "Owner", "check_attribute", "first_step"]
+
+
+class Owner(Protocol):
+    """What a handle or a place in HBM asks of the trace that it belongs to, whatever it is used for."""
+
+    def located(self, error: KernscopeError) -> KernscopeError:
+        """The error with the user's line added."""
+
+    def space_of(self, storage: int) -> str:
+        """The name of the memory that a storage lies in."""
+
+    def check_thread(self) -> None:
+        """Raise ``OtherThreadError`` while the trace runs in another thread than the caller's."""
 
 
 def first_step(value: object) -> str:
@@ -25,6 +38,12 @@ def check_attribute(holder: object, name: str) -> None:
         raise AttributeError(name)
 
 
+#: How values come along that decide what is traced.
+_HOST_DATA = (
+    "an array that the host knows, such as a page table, is a keyword-only parameter: def kernel(x, o, *, table)"
+)
+
+
 class NotInScratch:
     """Base of what a kernel holds that is no tensor in scratch: operators, numpy and iteration refuse it."""
 
@@ -32,9 +51,25 @@ class NotInScratch:
     #: What to do before computing with it.
     _first = "bring it into scratch first: h = tl.load(...)"
 
+    @property
+    def _owner(self) -> Owner:
+        """The trace that it belongs to."""
+        raise NotImplementedError
+
     def _refuse(self, error: KernscopeError) -> KernscopeError:
         """The error with the user's line added."""
-        raise NotImplementedError
+        return self._owner.located(error)
+
+    def __copy__(self) -> Any:
+        return self  # nothing can change it, and a deep copy would be of the whole trace
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise self._refuse(
+            ArgumentError(f"pickle of {self!r}: it belongs to this trace", help="send another process the kernel")
+        )
 
     def _no_arithmetic(self, *_: object) -> Any:
         raise self._refuse(ArgumentError(f"cannot compute with {self!r}", help=self._first))
@@ -62,7 +97,15 @@ class NotInScratch:
         raise self._refuse(
             TracedValueError(
                 f"the truth of {self!r}: its values are not known while tracing",
-                help="compare with None: `if mask is not None:`",
+                help=f"compare with None: `if mask is not None:`; {_HOST_DATA}",
+            )
+        )
+
+    def __index__(self) -> int:
+        raise self._refuse(
+            TracedValueError(
+                f"{self!r} as an index or size: its values are not known while tracing",
+                help=f"use integers; {_HOST_DATA}",
             )
         )
 

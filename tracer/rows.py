@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from ..ir.layout import Layout
+from ..ir.memories import Memory
 from ..ir.regions import boxes
 from ..ir.tables import (
     AccessKind,
@@ -24,9 +25,9 @@ from ..ir.tables import (
     NodeTable,
     ScopeTable,
     StackTable,
-    StorageKind,
     StorageTable,
 )
+from ..ir.target import Target
 from .sites import SiteTable
 
 __all__ = ["READ", "WRITE", "NodeKind", "Rows", "frame_table", "stack_table"]
@@ -53,7 +54,8 @@ class Rows:
     """Growing rows. The arrays are public so that the recorder's innermost path can extend them directly.
 
     ``nodes``: kind, stack, scope, number of accesses. ``accesses``: storage, offset, twice the layout's number plus
-    ``READ`` or ``WRITE``. ``storages``: address, layout, scope, stack, next node. ``channels`` holds (node, channel)
+    ``READ`` or ``WRITE``. ``storages``: address, layout, scope, stack, next node; ``elsewhere`` the memories of those
+    that do not lie where results go. ``channels`` holds (node, channel)
     pairs, ``commands`` the (first, stop) nodes of composites, ``rank_starts`` each rank's first node; ``scopes`` lists
     rank, parent, enter, exit, base, stack.
     """
@@ -62,6 +64,7 @@ class Rows:
         self.nodes = array("q")
         self.accesses = array("q")
         self.storages = array("q")
+        self.elsewhere: dict[int, int] = {}
         self.kinds: list[NodeKind] = []
         self.layouts: dict[Layout, int] = {}
         self.rank_starts: list[int] = []
@@ -83,19 +86,32 @@ class Rows:
         """Where a storage was made."""
         return self.storages[storage * _STORAGE + 3]
 
+    def rank_of_storage(self, storage: int) -> int:
+        """The rank whose scratch holds an allocation."""
+        return self.scopes[self.storages[storage * _STORAGE + 2]][0]
+
     def stack_of_node(self, node: int) -> int:
         """Where a node was recorded."""
         return self.nodes[node * _NODE + 1]
 
-    def live_bytes_by_stack(self, open_scopes: Sequence[int], align: int) -> dict[int, list[int]]:
-        """The rounded sizes of the allocations of open scopes, by where they were made."""
-        rows = _matrix(self.storages, _STORAGE)[len(self.hbm_names) :]
-        live = rows[np.isin(rows[:, 2], list(open_scopes))]
+    def live_bytes_by_stack(
+        self, open_scopes: Sequence[int], memory: Memory, place: int, results: int
+    ) -> dict[int, list[int]]:
+        """The rounded sizes of the allocations that open scopes hold in a memory, by where they were made."""
+        rows = _matrix(self.storages, _STORAGE)
+        held = np.isin(rows[:, 2], list(open_scopes)) & (self._memories(len(rows), results) == place)
+        held[: len(self.hbm_names)] = False
         layouts = list(self.layouts)
         groups: dict[int, list[int]] = {}
-        for layout, stack in live[:, [1, 3]].tolist():
-            groups.setdefault(stack, []).append(-(-layouts[layout].nbytes // align) * align)
+        for layout, stack in rows[held][:, [1, 3]].tolist():
+            groups.setdefault(stack, []).append(memory.held_bytes(layouts[layout].nbytes))
         return groups
+
+    def _memories(self, count: int, results: int) -> IntArray:
+        """By storage its memory's place, as if all were allocations."""
+        memory = np.full(count, results, dtype=np.int64)
+        memory[list(self.elsewhere)] = list(self.elsewhere.values())
+        return memory
 
     # --- tables -----------------------------------------------------------------------------------------------------
 
@@ -125,7 +141,7 @@ class Rows:
         )
         return table
 
-    def storage_table(self, sites: SiteTable, number: Callable[[str], int]) -> StorageTable:
+    def storage_table(self, sites: SiteTable, number: Callable[[str], int], target: Target) -> StorageTable:
         """All storages; an allocation takes the name that its making was assigned to."""
         rows = _matrix(self.storages, _STORAGE)
         layout, scope, stack = rows[:, 1], rows[:, 2], rows[:, 3]
@@ -135,11 +151,11 @@ class Rows:
         name = by_stack[which] if len(rows) else np.zeros(0, dtype=np.int64)
         tensors = len(self.hbm_names)
         name[:tensors] = [number(tensor) for tensor in self.hbm_names]
-        kind = np.full(len(rows), StorageKind.SCRATCH)
-        kind[:tensors] = StorageKind.HBM
+        memory = self._memories(len(rows), target.results_memory)
+        memory[:tensors] = target.global_memory
         nbytes = np.array([used.nbytes for used in self.layouts], dtype=np.int64)
         table: StorageTable = StorageTable.make(
-            kind=kind,
+            memory=memory,
             rank=scopes[scope, 0],
             address=rows[:, 0],
             nbytes=nbytes[layout],

@@ -1,21 +1,26 @@
-"""The scratch allocator: one cursor that only grows, and scopes that rewind it."""
+"""The scratch allocator: a cursor for each memory of a rank, which only grows, and scopes that rewind them all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..ir.errors import ScopeError
+from ..ir.target import Target
 
 __all__ = ["Scope", "ScratchAllocator"]
 
 
 class Scope:
-    """An open or closed scope: its row in the scope table, its parent, and the cursor it rewinds to (bytes)."""
+    """An open or closed scope: its row in the scope table, its parent, and the cursors it rewinds to (bytes): ``base``
+    of the memory where results go, ``elsewhere`` of the others by their places."""
 
-    __slots__ = ("base", "closed", "name", "parent", "row")
+    __slots__ = ("base", "closed", "elsewhere", "name", "parent", "row")
 
-    def __init__(self, row: int, parent: Scope | None, base: int, name: str) -> None:
+    def __init__(self, row: int, parent: Scope | None, base: int, name: str, elsewhere: Mapping[int, int]) -> None:
         self.row = row
         self.parent = parent
         self.base = base
+        self.elsewhere = elsewhere
         self.name = name
         self.closed = False
 
@@ -25,25 +30,42 @@ class Scope:
 
 
 class ScratchAllocator:
-    """Bump allocation within a budget. Sizes are rounded up to the alignment *before* the budget is checked.
+    """Bump allocation in the memories of a rank. Sizes are rounded up to the alignment *before* they are checked.
 
-    The allocator never refuses: :attr:`cursor` may pass :attr:`budget`, and the caller decides what that means.
+    The allocator never refuses: a cursor may pass its memory's capacity, and the caller decides what that means.
+    ``cursor`` and ``budget`` are those of the memory where results go, which the recorder's innermost path moves
+    itself; ``elsewhere`` holds the other memories' cursors by place.
     """
 
-    def __init__(self, budget: int, align: int, root: Scope) -> None:
-        self.budget = budget
-        self.align = align
+    def __init__(self, target: Target, row: int) -> None:
+        self._memories = target.memories
+        self._results = target.results_memory
+        self.budget = self._memories[self._results].bytes
         self.cursor = 0
-        self.scope = root
+        self.elsewhere = {place: 0 for place in target.scratch_memories if place != self._results}
+        self.scope = Scope(row, None, 0, "", dict(self.elsewhere))
 
-    def allocate(self, nbytes: int) -> int:
-        """Take the next bytes, from the cursor on; the cursor after them."""
-        self.cursor += -(-nbytes // self.align) * self.align
-        return self.cursor
+    def allocate(self, nbytes: int, place: int) -> tuple[int, int]:
+        """Take the next bytes of a memory: where they begin, and the cursor after them."""
+        held = self._memories[place].held_bytes(nbytes)
+        if place == self._results:
+            address = self.cursor
+            self.cursor = address + held
+        else:
+            address = self.elsewhere[place]
+            self.elsewhere[place] = address + held
+        return address, address + held
+
+    def give_back(self, address: int, place: int) -> None:
+        """Undo the last allocation of a memory, which began there."""
+        if place == self._results:
+            self.cursor = address
+        else:
+            self.elsewhere[place] = address
 
     def open(self, row: int, name: str) -> Scope:
-        """Open a scope within the innermost one, saving the cursor."""
-        self.scope = Scope(row, self.scope, self.cursor, name)
+        """Open a scope within the innermost one, saving the cursors."""
+        self.scope = Scope(row, self.scope, self.cursor, name, dict(self.elsewhere))
         return self.scope
 
     def close(self, scope: Scope) -> None:
@@ -56,3 +78,4 @@ class ScratchAllocator:
         scope.closed = True
         self.scope = scope.parent
         self.cursor = scope.base
+        self.elsewhere = dict(scope.elsewhere)

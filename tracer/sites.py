@@ -5,28 +5,28 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import os
 import sys
+from collections.abc import Sequence
 from types import CodeType, FrameType
+from typing import NamedTuple
 
+from ..ir.frames import CodePosition, is_author_file, location_of
 from ..ir.location import Location
 
-__all__ = ["SiteTable", "own_folder"]
+__all__ = ["CallChain", "SiteTable"]
 
 _Position = tuple[int, int, int, int]
-_CodePosition = tuple[int | None, int | None, int | None, int | None]
-
-#: Frames of these folders are never the user's: the tracer itself and the ir it calls.
-_OWN_FOLDERS: list[str] = []
 
 
-def own_folder(path: str) -> None:
-    """Declare a folder whose frames are kernscope's own, never blamed for what a kernel does."""
-    _OWN_FOLDERS.append(os.path.join(path, ""))
+class _Call(NamedTuple):
+    """What is kept of a frame, which itself would keep all of its variables."""
+
+    f_code: CodeType
+    f_lasti: int
+    f_lineno: int
 
 
-own_folder(os.path.dirname(os.path.abspath(__file__)))
-own_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ir"))
+CallChain = tuple[_Call, ...]
 
 
 class SiteTable:
@@ -42,14 +42,14 @@ class SiteTable:
         self._chains: dict[tuple[int, ...], int] = {}
         self._stack_rows: dict[tuple[int, int], int] = {}
         self._frame_rows: dict[tuple[int, int], int] = {}
-        self._positions: dict[int, list[_CodePosition]] = {}  # by id of a code object: it decodes them all for one
+        self._positions: dict[int, list[CodePosition]] = {}  # by id of a code object: it decodes them all for one
         self._names: dict[int, str] = {}
         self._assignments: dict[str, dict[_Position, str | None]] = {}
         self.frames: list[Location] = []
         self.stacks: list[tuple[int, int]] = []
 
     def here(self) -> int:
-        """The stack row of the innermost frame outside kernscope, with its callers up to the kernel."""
+        """The stack row of the author's innermost frame, with its callers up to the kernel."""
         own, boundary = self._own, self._boundary
         frame: FrameType | None = sys._getframe(2)  # who called is kernscope's own
         while frame is not None:
@@ -89,12 +89,33 @@ class SiteTable:
             row = self._chains[key] = self._add(kept)
         return row
 
+    def remember(self) -> CallChain:
+        """The call that :meth:`here` would give a row, for the case that one is needed later."""
+        own, boundary = self._own, self._boundary
+        chain: list[_Call] = []
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            if code is boundary:
+                break
+            skip = own.get(id(code))
+            if skip is None:
+                skip = self._judge(code)
+            if not skip:
+                chain.append(_Call(code, frame.f_lasti, frame.f_lineno))
+            frame = frame.f_back
+        return tuple(chain)
+
+    def row(self, chain: CallChain) -> int:
+        """The stack row of a remembered call."""
+        return self._add(chain)
+
     def _judge(self, code: CodeType) -> bool:
         self._codes[id(code)] = code
-        skip = self._own[id(code)] = code.co_filename.startswith(tuple(_OWN_FOLDERS))
+        skip = self._own[id(code)] = not is_author_file(code.co_filename)
         return skip
 
-    def _add(self, frames: list[FrameType]) -> int:
+    def _add(self, frames: Sequence[FrameType | _Call]) -> int:
         caller = -1
         for frame in reversed(frames):
             site = (id(frame.f_code), frame.f_lasti)
@@ -109,24 +130,20 @@ class SiteTable:
             caller = self._stack_rows[key]
         return caller
 
-    def _location(self, frame: FrameType) -> Location:
+    def _location(self, frame: FrameType | _Call) -> Location:
         code = frame.f_code
         positions = self._positions.get(id(code))
         if positions is None:
             positions = self._positions[id(code)] = list(code.co_positions())
-        line, end_line, column, end_column = positions[frame.f_lasti // 2]
-        return Location(
-            file=code.co_filename,
-            line=line or frame.f_lineno or code.co_firstlineno,
-            function=code.co_name,
-            column=-1 if column is None else column,
-            end_line=-1 if end_line is None else end_line,
-            end_column=-1 if end_column is None else end_column,
-        )
+        return location_of(code, positions[frame.f_lasti // 2], frame.f_lineno)
 
     def location(self, stack: int) -> Location | None:
-        """The location of a stack row, without its callers; None for -1."""
-        return None if stack < 0 else self.frames[self.stacks[stack][0]]
+        """The location of a stack row, with its callers; None for -1."""
+        chain: list[Location] = []
+        while stack >= 0:
+            frame, stack = self.stacks[stack]
+            chain.append(self.frames[frame])
+        return chain[0].called_from(chain[1:]) if chain else None
 
     def name(self, stack: int) -> str:
         """The name that the result of the call at a stack row is assigned to; empty where there is none.

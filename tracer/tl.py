@@ -17,6 +17,7 @@ from ..ir.dtypes import DType
 from ..ir.errors import (
     ArgumentError,
     NodeLimitError,
+    ScopeError,
     UnknownNameError,
     did_you_mean,
     shown,
@@ -25,8 +26,9 @@ from ..ir.layout import Layout
 from ..ir.ops import Scalar
 from . import composites, transfers
 from .calls import as_destination, as_handle, at_the_call, located, whole
-from .current import current
+from .current import CURRENT, current
 from .declared import declared, declared_operations
+from .foreign_names import answer
 from .handles import RecvFuture, TensorHandle
 from .hbm import HbmRegion, HbmTensor, Pointer, Ref
 from .plans import plain_scalar
@@ -217,7 +219,7 @@ def dot(
 def trans(x: TensorHandle, *axes: int) -> TensorHandle:
     """The view with its last two dimensions swapped, or its dimensions in the order given."""
     order = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
-    return as_handle("trans", x).view(layouts.transpose, order)
+    return as_handle("trans", x)._viewed(layouts.transpose, order)
 
 
 @located
@@ -227,7 +229,7 @@ def reshape(x: TensorHandle, *sizes: Any, shape: Sequence[int] | None = None) ->
     The shape is given as one tuple or as sizes: ``tl.reshape(x, (4, -1))``, ``tl.reshape(x, 4, -1)``.
     """
     wanted = tuple(whole("reshape: size", n) for n in _sizes("reshape", sizes, shape))
-    return as_handle("reshape", x).view(layouts.reshape, wanted)
+    return as_handle("reshape", x)._viewed(layouts.reshape, wanted)
 
 
 def _sizes(name: str, sizes: tuple[Any, ...], shape: Any) -> Any:
@@ -241,7 +243,7 @@ def _sizes(name: str, sizes: tuple[Any, ...], shape: Any) -> Any:
 @located
 def expand_dims(x: TensorHandle, axis: int) -> TensorHandle:
     """The view with a dimension of size 1 added; ``x[:, None]`` does the same."""
-    return as_handle("expand_dims", x).view(layouts.expand_dims, axis)
+    return as_handle("expand_dims", x)._viewed(layouts.expand_dims, axis)
 
 
 @located
@@ -249,7 +251,7 @@ def broadcast_to(x: TensorHandle, *sizes: Any, shape: Sequence[int] | None = Non
     """The view that repeats dimensions of size 1. Readable everywhere, but no destination. The shape is given as for
     :func:`reshape`."""
     wanted = layouts.check_shape(_sizes("broadcast_to", sizes, shape))
-    return as_handle("broadcast_to", x).view(layouts.broadcast_to, wanted)
+    return as_handle("broadcast_to", x)._viewed(layouts.broadcast_to, wanted)
 
 
 @located
@@ -306,14 +308,25 @@ class scratch_scope:
     def __init__(self, name: str | None = None) -> None:
         self._name = "" if name is None else str(name)
         self._open: list[tuple[Recorder, Scope]] = []  # one object may be entered again within itself
+        recorder = CURRENT.get()
+        if recorder is not None:
+            recorder.never_entered[self] = recorder.sites.remember()
 
     def __enter__(self) -> Scope:
         recorder = current()
+        recorder.never_entered.pop(self, None)
         scope = recorder.open_scope(self._name)
         self._open.append((recorder, scope))
         return scope
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if not self._open:
+            raise at_the_call(
+                ScopeError(
+                    f"scope {self._name!r} is left, but it is not open" if self._name else "a scope is left twice",
+                    help="write `with tl.scratch_scope():`, which enters once and leaves once",
+                )
+            )
         recorder, scope = self._open.pop()
         # A kernel may catch the error and go on, so the exit is recorded all the same; it never hides the error.
         innermost = recorder.allocator.scope is scope
@@ -363,23 +376,8 @@ __all__ = sorted(
 )
 
 
-#: What to write for other languages' functions.
-_ELSEWHERE = {
-    "constexpr": "the parameter without it: keyword arguments are Python values",
-    "matmul": "tl.dot(a, b)",
-    "mean": "tl.sum(x, axis=1) / x.shape[1]",
-    "permute": "tl.trans(x, 1, 0)",
-    "transpose": "tl.trans(x)",
-    "view": "tl.reshape(x, shape)",
-    "zeros_like": "tl.zeros(x.shape, x.dtype)",
-    "full_like": "tl.full(x.shape, value, x.dtype)",
-    "ones": "tl.full(shape, 1, dtype)",
-    "copy": "tl.copy_to(dst, src)",
-    "static_assert": "Python's own assert: shapes and arguments are Python values",
-    "static_print": "Python's own print: shapes and arguments are Python values",
-    "pow": "a ** b",
-    "add": "a + b",
-}
+#: How alike a name must be to one of tl's to be taken for it misspelt: ``multicast`` is no ``cast``.
+_ALIKE = 0.75
 
 
 def __getattr__(name: str) -> Any:
@@ -387,5 +385,5 @@ def __getattr__(name: str) -> Any:
         return dtypes.bool_
     if name.startswith("__"):
         raise AttributeError(name)
-    help = f"write {_ELSEWHERE[name]}" if name in _ELSEWHERE else did_you_mean(name, __all__, what="it has")
+    help = answer(name) or did_you_mean(name, __all__, what="it has", alike=_ALIKE)
     raise at_the_call(UnknownNameError(f"tl has no {name!r}", help=help))

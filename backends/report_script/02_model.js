@@ -35,19 +35,9 @@ async function readModel() {
   model.rankStart = new Int32Array(raw.ranks + 1);
   for (let rank = 0; rank < raw.ranks; rank++) model.rankStart[rank + 1] = upperBound(model.rank, 0, count, rank);
   model.schedules = raw.schedules.map((one) => makeSchedule(one, count));
-  model.engineKind = engineKinds(model);
   model.isMarker = (node) => raw.marker.includes(model.op[node]);
   model.lineOf = (node) => (model.stack[node] >= 0 ? model.lines[model.stack[node]][0] ?? -1 : -1); // the innermost line
   return model;
-}
-
-// By operation the kind of its engine, as any schedule has it; "none" where nothing of it is scheduled.
-function engineKinds(model) {
-  const kinds = new Array(model.operations.length).fill("none");
-  for (const { order, engine, engines } of model.schedules.slice(0, 1)) {
-    for (let i = 0; i < order.length; i++) if (engine[i] >= 0) kinds[model.op[order[i]]] = engines[engine[i]].kind;
-  }
-  return kinds;
 }
 
 // What a node is called where there is room: its operation, and the tensor in memory that it loads or stores.

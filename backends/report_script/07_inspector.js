@@ -29,7 +29,7 @@ class Inspector {
   link(node) {
     const button = make("button", "node", this.name(node));
     button.type = "button";
-    button.style.setProperty("--engine", this.model.colours[this.model.engineKind[this.model.op[node]]].solid);
+    button.style.setProperty("--engine", this.model.colours[this.model.engine_kinds[this.model.op[node]]].solid);
     button.addEventListener("click", () => this.selection.select(node));
     return button;
   }

@@ -202,7 +202,7 @@ class Scratch extends Picture {
   // The engine of who fills it.
   colour(row) {
     const { model } = this, filled = this.start[row] < this.start[row + 1];
-    return model.colours[filled ? model.engineKind[model.op[this.accessing[this.start[row]]]] : "none"].solid;
+    return model.colours[filled ? model.engine_kinds[model.op[this.accessing[this.start[row]]]] : "none"].solid;
   }
 
   // Hatched where it is held, but nobody accesses it.
@@ -268,10 +268,14 @@ class Scratch extends Picture {
     const { storages } = this.model, given = storages.names[storages.name[one.row]];
     const words = given || this.filler(one.row), room = (to - from - 8) / 6.4;
     if (!words || words.length > room) return;
-    const ink = this.byTime ? "#06141d" : this.colours.ink;
-    if (!given) this.context.globalAlpha = 0.72;
+    const ink = this.byTime ? "#06141d" : this.colours.ink, c = this.context;
+    if (one.idle.length) { // not over the hatching
+      c.fillStyle = this.colour(one.row);
+      c.fillRect(from + 2, top + Math.min(high / 2 + 4, 14) - 10, c.measureText(words).width + 4, 12);
+    }
+    if (!given) c.globalAlpha = 0.72;
     this.text(words, from + 4, top + Math.min(high / 2 + 4, 14), ink);
-    this.context.globalAlpha = 1;
+    c.globalAlpha = 1;
   }
 
   // What first accesses an allocation, and its line: `dot :97`; empty where nothing does.

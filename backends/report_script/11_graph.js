@@ -64,7 +64,7 @@ class GraphView {
 
   kindsOf() {
     const { model } = this, kinds = new Map();
-    for (let node = 0; node < model.count; node++) if (!kinds.has(model.boxes[node])) kinds.set(model.boxes[node], model.engineKind[model.op[node]]);
+    for (let node = 0; node < model.count; node++) if (!kinds.has(model.boxes[node])) kinds.set(model.boxes[node], model.engine_kinds[model.op[node]]);
     return kinds;
   }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.tables import IntArray, Mode, Reason, StorageKind
+from ...ir.tables import IntArray, Mode, Reason
 from ..allocations import line_numbers
 from ..rule import LintContext
 from .edits import Fix
@@ -100,7 +100,7 @@ def _leaves_no_trace(graph: Graph, gone: IntArray, stacks: Sequence[int]) -> boo
     if np.any(data & gone[edges.source] & ~gone[edges.target]):
         return False
     touched = np.unique(accesses.storage[gone[accesses.node]])
-    scratch = touched[storages.kind[touched] == StorageKind.SCRATCH]
+    scratch = touched[graph.in_scratch[touched]]
     made = storages.stack[scratch] >= 0
     mine = np.isin(storages.stack, stacks)
     if np.any(mine[accesses.storage] & ~gone[accesses.node]):

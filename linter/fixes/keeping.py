@@ -13,7 +13,7 @@ from itertools import pairwise
 import attrs
 import numpy as np
 
-from ...ir.tables import Mode, StorageKind
+from ...ir.tables import Mode
 from ...ir.text import quote
 from ..rule import LintContext
 from .edits import Fix
@@ -191,6 +191,7 @@ def _outer_handles(body: Body, block: Block, rows: Sequence[int], name: str) -> 
     if name not in body.graph.names:
         return [None] * len(rows)
     like = (storages.name == body.graph.names.index(name)) & (storages.layout == storages.layout[rows[0]])
+    like &= storages.memory == storages.memory[rows[0]]
     outside = [stack for stack in np.unique(storages.stack[like]).tolist() if _is_before(body, block, stack)]
     candidates = np.flatnonzero(like & np.isin(storages.stack, outside))
     found: list[int | None] = []
@@ -320,6 +321,8 @@ def _made_outside(
     if body.callers and not together and len(rows) > 2:
         return None  # a helper called again and again would make one anew each time
     once = _only_assigned_here(syntax, write, name) and (not together or write in block.body)
+    if np.any(storages.memory[list(rows)] != graph.target.results_memory):
+        return None
     if _is_call(syntax, write.value, "empty") and not once:
         return None
     kept = name if once else _free_name(syntax, f"{name}_kept")
@@ -379,12 +382,8 @@ def write_over(context: LintContext, rows: Sequence[int]) -> Fix | None:
         made = int(graph.storages.born[row])
         mine = range(int(graph.access_start[made]), int(graph.access_start[made + 1]) - 1)
         read = {int(accesses.storage[i]) for i in mine if accesses.mode[i] == Mode.READ}
-        like = [s for s in read if graph.storages.layout[s] == graph.storages.layout[row]]
-        named = [
-            s
-            for s in like
-            if graph.storages.kind[s] == StorageKind.SCRATCH and graph.names[graph.storages.name[s]] == name
-        ]
+        read = {s for s in read if graph.storages.layout[s] == graph.storages.layout[row] and graph.in_scratch[s]}
+        named = [s for s in sorted(read) if graph.names[graph.storages.name[s]] == name]
         if len(named) != 1 or not np.any(context.readers.of(named[0]) > made):
             return None
     return as_fix(Kept(body.syntax, statement, name))

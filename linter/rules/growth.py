@@ -35,11 +35,16 @@ def _names(context: LintContext, rows: IntArray) -> str:
 
 
 def _unscoped_growth(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
-    """One finding a loop, for all ranks and scope instances that run it."""
+    """One finding a loop and memory, for all ranks and scope instances that run it."""
+    for here in context.in_every_memory():
+        yield from _unscoped_growth_in(here, int(options["times"]))
+
+
+def _unscoped_growth_in(context: LintContext, times: int) -> Iterator[Finding]:
     graph, live = context.graph, context.liveness
     groups: dict[int, list[UnscopedLoop]] = {}
     told = _told_by_overflow(context)
-    for loop in find_unscoped_loops(graph, live, int(options["times"])):
+    for loop in find_unscoped_loops(graph, live, times):
         if not told.intersection(graph.storages.stack[loop.rows].tolist()):
             groups.setdefault(int(graph.storages.stack[loop.starts[0]]), []).append(loop)
     for loops in groups.values():
@@ -50,7 +55,7 @@ def _told_by_overflow(context: LintContext) -> set[int]:
     """The lines (stack rows) that KS101 blames for an overflow."""
     live, told = context.liveness, set()
     for rank, peak in enumerate(live.peak_bytes_by_rank):
-        growth = growth_to_blame(live.growth(rank)) if peak > context.graph.target.scratch_bytes else None
+        growth = growth_to_blame(live.growth(rank)) if peak > live.budget_bytes else None
         if growth is not None:
             told.add(int(context.graph.storages.stack[growth.allocation]))
     return told
@@ -73,8 +78,8 @@ def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
     peak = live.peak_bytes_by_rank[fullest]
     scoped = (peak_with_scopes if fix is None else peak_with_copies)(graph, live, mine, fullest)
     message = (
-        f"scratch grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} ({len(longest.starts):,} "
-        "iterations), and all of it is dead before the next one"
+        f"{context.memory_name} grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} "
+        f"({len(longest.starts):,} iterations), and all of it is dead before the next one"
     )
     overflow = _overflow_iteration(context, longest)
     if overflow is not None:
@@ -107,7 +112,7 @@ def _makers(context: LintContext, loops: list[UnscopedLoop]) -> tuple[int, ...]:
 def _overflow_iteration(context: LintContext, loop: UnscopedLoop) -> str | None:
     """In which iteration the budget is passed, or would be if the loop ran on; None where it grows unevenly."""
     graph, live = context.graph, context.liveness
-    storages, budget = graph.storages, graph.target.scratch_bytes
+    storages, budget = graph.storages, live.budget_bytes
     steps = np.diff(storages.address[loop.starts])
     ends = storages.address[loop.rows] + live.held_bytes[loop.rows]
     over = np.flatnonzero(ends > budget)
@@ -136,7 +141,12 @@ def _growth_help(context: LintContext, loop: UnscopedLoop, source: Loop | None, 
 
 
 def _oversized_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
-    """One finding for all ranks whose peaks lie in the same scope of the source."""
+    """One finding for all ranks whose peaks of a memory lie in the same scope of the source."""
+    for here in context.in_every_memory():
+        yield from _oversized_scope_in(here, int(options["percent"]))
+
+
+def _oversized_scope_in(context: LintContext, percent: int) -> Iterator[Finding]:
     graph, live = context.graph, context.liveness
     groups: dict[tuple[int, int], list[DeadAtPeak]] = {}
     for rank in range(graph.ranks):
@@ -144,7 +154,7 @@ def _oversized_scope(context: LintContext, options: Mapping[str, Any]) -> Iterat
         if found is None:
             continue
         peak = live.peak_bytes_by_rank[rank]
-        if (peak - found.peak_bytes) * 100 >= peak * int(options["percent"]):
+        if (peak - found.peak_bytes) * 100 >= peak * percent:
             opened = int(graph.scopes.stack[found.scope])
             groups.setdefault((opened, context.stack_of(found.last_node)), []).append(found)
     for (opened, last_use), group in groups.items():
@@ -157,7 +167,7 @@ def _oversized_scope(context: LintContext, options: Mapping[str, Any]) -> Iterat
         fix = None if len(worst.kept) else split_scope(context, opened, last_use, top)
         holds = [(line.role, line.stack) for line in lines[:_LINES_SHOWN] if line.stack != last_use]
         yield Finding(
-            message=f"at the peak of {peak:,} B{on_ranks([f.rank for f in group], graph.ranks)}, "
+            message=f"at the peak of {_of_memory(context)}{peak:,} B{on_ranks([f.rank for f in group], graph.ranks)}, "
             f"{worst.dead_bytes:,} B of this scope are dead but held; given back in time, the peak is "
             f"{worst.peak_bytes:,} B",
             places=context.places(
@@ -170,6 +180,11 @@ def _oversized_scope(context: LintContext, options: Mapping[str, Any]) -> Iterat
             help=fix.title if fix is not None else _oversized_help(context, worst, opened, last_use),
             fixes=() if fix is None else (fix,),
         )
+
+
+def _of_memory(context: LintContext) -> str:
+    """``tcm, `` where there are several memories to tell apart."""
+    return f"{context.memory_name}, " if len(context.graph.target.scratch_memories) > 1 else ""
 
 
 def _told_by_growth(context: LintContext, found: DeadAtPeak) -> bool:

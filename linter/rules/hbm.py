@@ -10,7 +10,6 @@ from ...ir.tables import BoundsFault, Mode
 from ...ir.text import quote
 from ..fixes.filling import clip_store
 from ..places import region_text
-from ..races import find_races
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]
@@ -83,7 +82,7 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
 
 def _race(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     graph = context.graph
-    for race in find_races(graph):
+    for race in context.races:
         name = quote(graph.names[graph.storages.name[race.storage]])
         roles = [
             (_access_role(context, node, race.storage), context.stack_of(node)) for node in (race.first, race.second)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...ir.messages import describe_faults, fault_groups
 from ...scheduler.units import format_ps
 from ..findings import Place
 from ..lazy import HeldSend
-from ..messages import MessageFault
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]
@@ -19,60 +19,14 @@ __all__ = ["RULES"]
 
 def _unmatched(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     """One finding for the messages of one line that lack a partner, and for each pair of lines that do not fit."""
-    groups: dict[tuple[int, int], list[MessageFault]] = {}
-    for fault in context.message_faults:
-        groups.setdefault((context.stack_of(fault.send), context.stack_of(fault.recv)), []).append(fault)
-    for group in groups.values():
-        yield _mismatch(context, group) if group[0].is_pair else _lonely(context, group)
-
-
-def _mismatch(context: LintContext, group: list[MessageFault]) -> Finding:
-    graph, fault = context.graph, group[0]
-    assert fault.send is not None and fault.recv is not None
-    sent, received = graph[fault.send].reads[0].layout, graph[fault.recv].writes[0].layout
-    asks = f"{received.shape}, {received.dtype!r}"
-    return Finding(
-        message=f"rank {graph[fault.send].rank} sends {sent.dtype}{list(sent.shape)}, rank {graph[fault.recv].rank} "
-        f"receives {received.dtype}{list(received.shape)}{times(len(group))}",
-        places=context.places(
-            ("received here", context.stack_of(fault.recv)), ("sent here", context.stack_of(fault.send))
-        ),
-        nodes=_nodes(group),
-        help=f"receive what is sent: shape and dtype {sent.shape}, {sent.dtype!r} instead of {asks}; messages of a "
-        "channel meet in order, so one sent or received too many shifts all that follow",
-    )
-
-
-def _lonely(context: LintContext, group: list[MessageFault]) -> Finding:
-    graph, fault = context.graph, group[0]
-    channel = fault.channel
-    sender, receiver = int(graph.channels.sender[channel]), int(graph.channels.receiver[channel])
-    direction = graph.target.directions[graph.channels.direction[channel]]
-    arrival = graph.target.directions[graph.channels.arrival[channel]]
-    counts = f"({fault.sends} sent, {fault.recvs} received on this channel)"
-    if fault.send is not None:
-        layout = graph[fault.send].reads[0].layout
-        return Finding(
-            message=f'send to "{direction}" of rank {sender}: rank {receiver} never receives it {counts}'
-            f"{times(len(group))}",
-            places=context.places(("sent here", context.stack_of(fault.send))),
-            nodes=_nodes(group),
-            help=f'on rank {receiver} add `tl.recv("{arrival}", {layout.shape}, {layout.dtype!r})`, or do not send '
-            "there: guard this line by tl.program_id(0)",
+    for group in fault_groups(context.graph, context.message_faults):
+        text = describe_faults(context.graph, group)
+        yield Finding(
+            message=f"{text.message}{times(len(group))}",
+            places=context.places(*((role, context.stack_of(node)) for role, node in text.places)),
+            nodes=tuple(sorted({node for fault in group for node in fault.nodes})),
+            help=text.help,
         )
-    assert fault.recv is not None
-    return Finding(
-        message=f'{graph[fault.recv].op} from "{arrival}" of rank {receiver}: rank {sender} never sends it {counts}'
-        f"{times(len(group))}",
-        places=context.places(("received here", context.stack_of(fault.recv))),
-        nodes=_nodes(group),
-        help=f'on rank {sender} add `tl.send("{direction}", ...)`, or do not receive here: guard this line by '
-        "tl.program_id(0)",
-    )
-
-
-def _nodes(group: list[MessageFault]) -> tuple[int, ...]:
-    return tuple(sorted({node for fault in group for node in (fault.send, fault.recv) if node is not None}))
 
 
 # --- KS402, KS403 -----------------------------------------------------------------------------------------------------
@@ -143,21 +97,21 @@ import kernscope as ks
 from kernscope import tl
 
 
-@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((512, 64), "f32"))
+@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((384, 64), "f32"))
 @ks.kernel
 def shift(x, o):
     rank = tl.program_id(0)
     rows = slice(rank * 128, (rank + 1) * 128)
     tl.send("next", tl.load(x[rows, :]))
     if rank > 0:
-        tl.store(o[rows, :], tl.recv("prev", (128, 64), tl.float32))
+        tl.store(o[(rank - 1) * 128 : rank * 128, :], tl.recv("prev", (128, 64), tl.float32))
 """,
         fix="""
 import kernscope as ks
 from kernscope import tl
 
 
-@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((512, 64), "f32"))
+@ks.launch("ring", ranks=4, x=ks.hbm((512, 64), "f32"), o=ks.hbm((384, 64), "f32"))
 @ks.kernel
 def shift(x, o):
     rank = tl.program_id(0)
@@ -165,7 +119,7 @@ def shift(x, o):
     if rank < tl.num_programs(0) - 1:
         tl.send("next", tl.load(x[rows, :]))
     if rank > 0:
-        tl.store(o[rows, :], tl.recv("prev", (128, 64), tl.float32))
+        tl.store(o[(rank - 1) * 128 : rank * 128, :], tl.recv("prev", (128, 64), tl.float32))
 """,
         check=_unmatched,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.tables import IntArray, Mode, Reason, StorageKind
+from ...ir.tables import IntArray, Mode, Reason
 from ...ir.text import quote
 from ...scheduler.liveness import ViolationKind
 from ..allocations import call_parts, line_numbers
@@ -39,7 +39,7 @@ class _Unread:
 def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     graph = context.graph
     storages, accesses = graph.storages, graph.accesses
-    reading = np.flatnonzero((accesses.mode == Mode.READ) & (_ops(graph, accesses.node) != OPERATIONS.code("wait")))
+    reading = np.flatnonzero((accesses.mode == Mode.READ) & ~OPERATIONS.waits[_ops(graph, accesses.node)])
     last_read = np.full(len(storages), -1, dtype=np.int64)
     last_read[accesses.storage[reading]] = accesses.node[reading]  # rows are in program order: the last one stays
     freed = np.where(storages.freed >= 0, storages.freed, _NEVER).astype(np.int64)
@@ -51,10 +51,10 @@ def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     for nodes in (copies, loads):
         blamed[_destination(graph, nodes)] = True
     # A composite's buffers are its own business, of which it may need one only.
-    unread = (storages.kind == StorageKind.SCRATCH) & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
+    unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
         received = accesses.mode == Mode.WRITE
-        received &= np.isin(_ops(graph, accesses.node), [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
+        received &= OPERATIONS.receives[_ops(graph, accesses.node)]
         unread[accesses.storage[received]] = False
     # A line whose result is read in some iteration, or on some rank, cannot be left out.
     line = line_numbers(graph)
@@ -83,7 +83,7 @@ def _destination(graph: Graph, nodes: IntArray) -> IntArray:
 
 def _dead_loads(graph: Graph, freed: IntArray, escaped: IntArray) -> IntArray:
     """Loads of which no element is read before their destination's scope exits."""
-    loads = np.flatnonzero(graph.nodes.op == OPERATIONS.code("load"))
+    loads = np.flatnonzero(OPERATIONS.loads[graph.nodes.op])
     target = _destination(graph, loads)
     loads = loads[(freed[target] < _NEVER) & (freed[target] > loads) & ~escaped[target]]
     return _without_reader(graph, loads, freed, Reason.DATA)
@@ -93,7 +93,7 @@ def _dead_copies(graph: Graph, last_read: IntArray, freed: IntArray, escaped: In
     """Copies made in the very scope that frees their destination, after which nothing reads it; of a line that once
     copies what is read later (in all iterations but the last, say) none."""
     nodes, storages = graph.nodes, graph.storages
-    every = np.flatnonzero(nodes.op == OPERATIONS.code("copy_to"))
+    every = np.flatnonzero(OPERATIONS.copies[nodes.op])
     every = every[nodes.command[every] == every]
     target = _destination(graph, every)
     own = (nodes.scope[every] == storages.scope[target]) & (freed[target] < _NEVER) & (freed[target] > every)
@@ -127,7 +127,7 @@ def _without_reader(graph: Graph, nodes: IntArray, freed: IntArray, reason: Reas
     has = np.zeros(len(graph.nodes), dtype=np.bool_)
     # A `wait` reads nothing itself.
     chosen = (edges.reason == reason) & (edges.target < until[edges.source])
-    chosen &= _ops(graph, edges.target) != OPERATIONS.code("wait")
+    chosen &= ~OPERATIONS.waits[_ops(graph, edges.target)]
     has[edges.source[chosen]] = True
     return nodes[~has[nodes]]
 
@@ -198,7 +198,7 @@ def _load_outlives_scope(context: LintContext, options: Mapping[str, Any]) -> It
 
 
 def _loads_at(graph: Graph, stack: int) -> int:
-    return int(np.count_nonzero((graph.nodes.stack == stack) & (graph.nodes.op == OPERATIONS.code("load"))))
+    return int(np.count_nonzero((graph.nodes.stack == stack) & OPERATIONS.loads[graph.nodes.op]))
 
 
 def _load_help(context: LintContext, stack: int, *, some: bool) -> str:
@@ -218,30 +218,32 @@ def _load_help(context: LintContext, stack: int, *, some: bool) -> str:
 def _unused_result(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     graph, storages = context.graph, context.graph.storages
     rows = _find_unread(context, messages=bool(options["messages"])).allocations
+    writers_of = _writers_by_storage(graph)
     for group in _by_line(line_numbers(graph)[rows]):
         row = int(rows[group[0]])
         made = int(storages.stack[row])
-        writers, writer = _writers(graph, rows[group])
-        held = int(context.liveness.held_bytes[rows[group]].max())
+        writers = sorted({node for one in rows[group].tolist() for node in writers_of(one)})
+        writer = next(iter(writers_of(row)), -1)
+        held = int(graph.held_bytes[rows[group]].max())
         meant = write_over(context, rows[group].tolist())
         what = f"the result of {graph[writer].op}" if writer >= 0 else "an empty handle"
         yield Finding(
             message=f"nothing reads {context.name_of(row)}, {what}, which takes {held:,} B{times(len(group))}",
             places=context.places(("made here", made), *_first_writer(context, writer, made)),
-            nodes=writers,
+            nodes=tuple(writers),
             help=_unused_help(context, row, writer, made, meant),
             fixes=_unused_fixes(context, row, writer, made, meant),
         )
 
 
-def _writers(graph: Graph, rows: IntArray) -> tuple[tuple[int, ...], int]:
-    """The nodes that write some allocations, and the first that writes the first of them, -1 for none."""
+def _writers_by_storage(graph: Graph) -> Callable[[int], list[int]]:
+    """What tells the nodes that write a storage, in program order."""
     accesses = graph.accesses
-    chosen = np.zeros(len(graph.storages), dtype=np.bool_)
-    chosen[rows] = True
-    writes = np.flatnonzero(chosen[accesses.storage] & (accesses.mode == Mode.WRITE))
-    of_first = accesses.node[writes[accesses.storage[writes] == rows[0]]]
-    return tuple(np.unique(accesses.node[writes]).tolist()), int(of_first[0]) if len(of_first) else -1
+    writes = np.flatnonzero(accesses.mode == Mode.WRITE)
+    writes = writes[np.argsort(accesses.storage[writes], kind="stable")]
+    nodes = accesses.node[writes]
+    start = np.searchsorted(accesses.storage[writes], np.arange(len(graph.storages) + 1))
+    return lambda storage: nodes[start[storage] : start[storage + 1]].tolist()
 
 
 def _first_writer(context: LintContext, writer: int, made: int) -> list[tuple[str, int]]:

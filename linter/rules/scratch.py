@@ -26,8 +26,14 @@ _LINES_SHOWN = 10
 
 
 def _overflow(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
-    """One finding for all ranks that first pass the budget at the same line."""
+    """One finding for all ranks that first pass a memory's budget at the same line."""
+    for here in context.in_every_memory():
+        yield from _overflow_in(here)
+
+
+def _overflow_in(context: LintContext) -> Iterator[Finding]:
     over = context.liveness.violation_columns.of(ViolationKind.OVERFLOW)
+    over = over.take(np.flatnonzero(context.graph.storages.memory[over.allocation] == context.liveness.memory))
     rows = np.sort(over.allocation)
     ranks, first = np.unique(context.graph.storages.rank[rows], return_index=True)
     groups: dict[int, list[int]] = {}
@@ -39,7 +45,7 @@ def _overflow(context: LintContext, options: Mapping[str, Any]) -> Iterator[Find
 
 def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns) -> Finding:
     graph, live = context.graph, context.liveness
-    budget = graph.target.scratch_bytes
+    budget = live.budget_bytes
     fullest = max(ranks, key=lambda rank: (live.peak_bytes_by_rank[rank], -rank))
     needed = live.peak_bytes_by_rank[fullest]
     first = int(over.allocation[over.rank == fullest].min())
@@ -54,7 +60,9 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
         fix = wrap_in_scope(context, np.setdiff1d(unscoped.rows, unscoped.kept), unscoped.kept)
     lines = lines_holding(context, live.held_at_peak(fullest))
     hidden = lines[_LINES_SHOWN:]
-    message = f"scratch overflow{on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
+    message = (
+        f"{context.memory_name} overflow{on_ranks(ranks, graph.ranks)}: {needed:,} B needed, the budget is {budget:,} B"
+    )
     if growth is not None:
         message += f"; {_worded(growth, loop)}"
     if hidden:
@@ -108,7 +116,7 @@ def _worded(growth: Growth, loop: Loop | None) -> str:
 def _overflow_help(
     context: LintContext, unscoped: UnscopedLoop | None, loop: Loop | None, lines: list[Line], fix: Fix | None
 ) -> str:
-    budget = context.graph.target.scratch_bytes
+    budget = context.liveness.budget_bytes
     giant = max(lines, key=lambda line: line.largest_bytes)
     smaller = _smaller(context, giant)
     if giant.largest_bytes > budget:
@@ -170,7 +178,7 @@ class Line:
 
 def lines_holding(context: LintContext, rows: np.ndarray[Any, np.dtype[Any]]) -> list[Line]:
     """By call stack what the allocations hold, the most first."""
-    storages, held = context.graph.storages, context.liveness.held_bytes
+    storages, held = context.graph.storages, context.graph.held_bytes
     stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
     count = np.bincount(which)
     total, largest = np.zeros(len(stacks), dtype=np.int64), np.zeros(len(stacks), dtype=np.int64)
@@ -195,9 +203,14 @@ def on_ranks(ranks: list[int], of: int) -> str:
 
 
 def _near_limit(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    for here in context.in_every_memory():
+        yield from _near_limit_in(here, int(options["percent"]))
+
+
+def _near_limit_in(context: LintContext, percent: int) -> Iterator[Finding]:
     live, graph = context.liveness, context.graph
-    budget, peak = graph.target.scratch_bytes, live.peak_bytes
-    if peak > budget or peak * 100 <= budget * options["percent"]:
+    budget, peak = live.budget_bytes, live.peak_bytes
+    if peak > budget or peak * 100 <= budget * percent:
         return
     rank = live.fullest_rank
     rows = live.held_at_peak(rank)
@@ -205,7 +218,8 @@ def _near_limit(context: LintContext, options: Mapping[str, Any]) -> Iterator[Fi
     of_rank = f" on rank {rank}" if graph.ranks > 1 else ""
     node = live.peak_node_by_rank[rank]
     yield Finding(
-        message=f"scratch peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of {budget:,} B",
+        message=f"{context.memory_name} peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of "
+        f"{budget:,} B",
         places=context.places(
             ("the peak is reached here", int(graph.storages.stack[rows[-1]])),
             *((line.role, line.stack) for line in lines[:3]),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import kernscope as ks
+from kernscope import tl
+from kernscope.backends.execute import execute
 from kernscope.backends.execute_compare import compare_with_reference
+from kernscope.ir import dtypes
 
 F32 = np.float32
 
@@ -55,3 +60,37 @@ def test_outputs_without_reference_are_left_out_and_others_refused() -> None:
     assert caught.value.help == "did you mean 'scores'?"
     with pytest.raises(ks.InputError, match=r"shape \(2, 1\), the output \(2,\)"):
         compare_with_reference(outputs, {"o": np.zeros((2, 1))})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "there"), [("f32", np.nan), ("f16", np.nan), ("bf16", np.nan), ("i32", -1), ("u8", 255), ("bool", True)]
+)
+def test_what_is_never_stored_agrees_with_no_reference(dtype: str, there: Any) -> None:
+    """Not even with one that expects what poison happens to be in that dtype; what is stored is judged by itself."""
+
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(o[1:3], tl.load(x[1:3]))
+
+    x = np.zeros(4, dtypes.of(dtype).numpy)
+    done = execute(ks.trace(kernel, x, ks.hbm((4,), dtype)))
+    expected = np.array([there, 0, 0, there], dtype=x.dtype)
+    np.testing.assert_array_equal(done.outputs["o"].astype(np.float32), expected.astype(np.float32))
+    (fine,) = compare_with_reference(done.outputs, {"o": expected})
+    assert fine.ok and not fine.unstored
+    (judged,) = compare_with_reference(done.outputs, {"o": expected}, None, done.unstored)
+    assert not judged.ok and judged.max_abs_error == 0
+    assert judged.unstored.startswith("2 of the 4 elements of `o` are never stored: `o[0:1]`, `o[3:4]` (the rest: ")
+
+
+def test_an_output_with_initial_values_is_compared_as_it_is() -> None:
+    """They come with the trace or with the run."""
+
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(o[0:2], tl.load(x[0:2]))
+
+    x, before = np.ones(4, np.float32), np.zeros(4, np.float32)
+    given = execute(ks.trace(kernel, x, ks.hbm((4,), "f32")), {"o": before})
+    traced = execute(ks.trace(kernel, x, before))
+    for done in (given, traced):
+        assert done.unstored == {} and done.outputs["o"].tolist() == [1, 1, 0, 0]
+    assert before.tolist() == [0, 0, 0, 0]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import kernscope as ks
 from kernscope import tl
 from kernscope.backends.execute import Execution, execute
-from kernscope.backends.execute_track import POISON
+from kernscope.backends.execute_memory import POISON
 from kernscope.scheduler.liveness import liveness
 
 

@@ -19,22 +19,24 @@ from kernscope.backends.report_compare import (
     comparison_lines,
 )
 from kernscope.backends.report_data import ReportData
+from kernscope.backends.report_edits import find_edits
 from kernscope.backends.report_paths import PagePaths
 from kernscope.scheduler.schedule import machine_of
+from kernscope.scheduler.units import format_ps
 
 programs = st.one_of(kernelgen.programs(max_size=12), kernelgen.programs(ranks=2, max_size=10))
 
 
-def data_of(graph: ks.Graph) -> ReportData:
+def data_of(graph: ks.Graph, machine: ks.Machine | None = None) -> ReportData:
     """What a report shows of a graph."""
-    return pictures.gather(graph, machine_of(graph, None), effort="fast", numbers=False)
+    return pictures.gather(graph, machine_of(graph, machine), effort="fast", numbers=False)
 
 
 @given(before=programs, after=programs)
 @kernelgen.examples(15)
 def test_blamed_lines_sum_to_the_change(before: kernelgen.Program, after: kernelgen.Program) -> None:
     """Of random kernels, however different: both sides of the makespan and of the peak, to the picosecond and byte."""
-    old, new = data_of(before.trace()), data_of(after.trace())
+    old, new = (data_of(program.trace(), program.machine) for program in (before, after))
     lines = blame_peak(old, new)
     assert sum(one.before for one in lines) == old.liveness.peak_bytes
     assert sum(one.after for one in lines) == new.liveness.peak_bytes
@@ -93,3 +95,73 @@ def test_a_report_says_what_changed(tmp_path: Path) -> None:
         assert "What changed" in text
         assert "<code>load</code>" in text
     assert "What changed" not in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+HEAD = "from kernscope import tl\n\n\ndef kernel(x, o):\n    for i in range(4):\n        a = tl.load(x[i : i + 1, :])\n"
+TAIL = "        tl.store(o[i : i + 1, :], b)\n"
+
+
+def edited(tmp_path: Path, *bodies: str) -> list[ReportData]:
+    """What reports show of one function with different lines in its loop, each in a file of its own."""
+    found = []
+    for number, body in enumerate(bodies):
+        file = tmp_path / f"side{number}.py"
+        text = HEAD + "".join(f"        {line}\n" for line in body.splitlines()) + TAIL
+        file.write_text(text, encoding="utf-8")
+        names: dict[str, object] = {}
+        exec(compile(text, str(file), "exec"), names)
+        found.append(data_of(ks.trace(names["kernel"], ks.hbm((4, 256), "f32"), ks.hbm((4, 256), "f32"))))
+    return found
+
+
+def test_edited_lines_come_first_and_are_one(tmp_path: Path) -> None:
+    """A line edited into another is blamed once, with both texts, before larger changes of lines that stayed."""
+    old, new = edited(tmp_path, "b = tl.exp(a)", "b = tl.exp(tl.exp(a)) + 1")
+    (edit,) = find_edits(old.sources, new.sources)
+    assert (edit.kind, edit.was, edit.now, edit.line) == ("edited", "b = tl.exp(a)", "b = tl.exp(tl.exp(a)) + 1", 7)
+    compared = compared_schedules(new, old)
+    assert compared is not None
+    lines = blame_makespan(*compared, [edit])
+    assert (lines[0].was, lines[0].text) == (edit.was, edit.now)
+    assert lines[0].before > 0
+    assert lines[0].after > lines[0].before
+    assert edit.was not in [one.text for one in lines]
+    assert sum(one.change for one in lines) == compared[1].makespan_ps - compared[0].makespan_ps
+    page = comparison(new, old, PagePaths.of(()))
+    assert f"was <code>{edit.was}</code>" in page
+    assert page.index("1 edited") < page.index("Makespan by line")
+
+
+def test_new_and_gone_lines_are_said(tmp_path: Path) -> None:
+    """Lines that only one side has; what costs nothing is listed as well; indentation and empty lines do not count."""
+    old, new = edited(tmp_path, "b = tl.exp(a)\nc = 3", "\nb = tl.exp(a)\nb = b + 1\nb = b * 2")
+    assert [(e.kind, e.was, e.now) for e in find_edits(old.sources, new.sources)] == [
+        ("gone", "c = 3", None),
+        ("new", None, "b = b + 1"),
+        ("new", None, "b = b * 2"),
+    ]
+    back = [(e.kind, e.was, e.now) for e in find_edits(new.sources, old.sources)]
+    assert sorted(back) == [("gone", "b = b * 2", None), ("gone", "b = b + 1", None), ("new", None, "c = 3")]
+    assert find_edits(old.sources, old.sources) == []
+
+
+def test_the_text_adds_up(tmp_path: Path) -> None:
+    """Of many changed lines the largest are listed, and the sum of the others with their number."""
+    lines = [f"b{n} = tl.exp(a) + {n}" for n in range(8)]
+    old, new = edited(tmp_path, "b = tl.exp(a)", "\n".join([*lines, "b = tl.exp(a) + b7"]))
+    told = list(comparison_lines(new, old))
+    compared = compared_schedules(new, old)
+    assert compared is not None
+    at = next(i for i, line in enumerate(told) if line.lstrip().startswith("makespan"))
+    end = next(i for i, line in enumerate(told) if line.lstrip().startswith("peak"))
+    shown = told[at + 1 : end]
+    blames = [one for one in blame_makespan(*compared, find_edits(old.sources, new.sources)) if one.change]
+    assert len(blames) > 3
+    assert shown[-1].endswith(f"+ {len(blames) - 3} more")
+    sums = [one.change for one in blames[:3]] + [sum(one.change for one in blames[3:])]
+    for line, change in zip(shown, sums, strict=True):
+        assert line.strip().startswith(f"{'+' if change > 0 else '-'}{format_ps(abs(change))}: ")
+    change = compared[1].makespan_ps - compared[0].makespan_ps
+    assert sum(sums) == change
+    assert f", +{format_ps(change)} (" in told[at]
+    assert any(line.strip().startswith("lines of the source: ") for line in told)

@@ -206,7 +206,7 @@ def test_the_summary_holds_the_answers() -> None:
     text = Page(report_html(data)[0]).text
     live, best = data.liveness, data.best
     assert best is not None
-    assert f"{live.peak_bytes:,} of {graph.target.scratch_bytes:,} B" in text
+    assert f"{live.peak_bytes:,} of {live.budget_bytes:,} B" in text
     assert f"{best.policy}, {best.ratio:.3f} x the best bound" in text
     assert f"nodes, {len(graph.edges):,} edges" in text
     assert "agree" in text

@@ -161,14 +161,15 @@ def test_draw_without_a_renderer_has_failed(kernscope, good, monkeypatch, tmp_pa
 
 
 def test_explain_and_machine(kernscope):
-    """Every rule has a page, every machine a description that reads back as itself."""
+    """Every rule and error has a page, every machine a description that reads back as itself."""
     codes = [line.split()[0] for line in kernscope("explain").out.splitlines()]
-    assert "KS201" in codes
+    assert "KS201" in codes and "KE101" in codes
     for code in codes:
         page = kernscope("explain", code)
-        assert page.status == 0 and all(
-            f"## {head}" in page.out for head in ("What it does", "Why it is bad", "Example")
+        heads = (
+            ("What it does", "Why it is bad", "Example") if code.startswith("KS") else ("What it means", "What to do")
         )
+        assert page.status == 0 and all(f"## {head}" in page.out for head in heads)
     for name in kernscope("machine").out.split():
         described = kernscope("machine", name)
         Path("copy.toml").write_text(described.out, encoding="utf-8")
@@ -188,3 +189,29 @@ def test_version_and_help(kernscope):
 def test_targets(kernscope, good, target):
     """A file, a file's kernel, a module's kernel, a module of the current folder."""
     assert kernscope("trace", target).out.startswith("kernel plus_one")
+
+
+def test_an_output_that_is_stored_in_part(kernscope, write):
+    """``run`` and ``report`` name what is missing and exit 1 where a reference promises it; without one ``run`` names
+    it, too."""
+    text = """
+        def reference(x):
+            return {"o": x * 0}
+
+
+        @ks.launch("s", x=ks.hbm((8,), "i32"), o=ks.hbm((8,), "i32")%s)
+        @ks.kernel
+        def half(x, o):
+            tl.store(o[0:4], tl.load(x[0:4]) * 0)
+        """
+    named = "4 of the 8 elements of `o` are never stored: `o[4:8]` (the rest: mine.py:"
+    for more, status in (("", 0), (", reference=reference", 1)):
+        path = write(text % more)
+        for options in ((), ("--poison",), ("--order", "lazy")):
+            done = kernscope("run", path, *options)
+            assert done.status == status and named in done.out, done
+            assert ("DIFFERS  a part is never stored" in done.out) == bool(status)
+    done = kernscope("report", path)
+    assert done.status == 1 and "o DIFFERS from the reference: " + named in done.out
+    done = kernscope("lint", path)
+    assert done.status == 0 and "warning[KS504]: 4 of the 8 elements of `o` are never stored: `o[4:8]`" in done.out

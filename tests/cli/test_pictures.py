@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,3 +81,31 @@ def test_a_launch_of_nothing_is_refused(kernscope: Run) -> None:
     status, _, told = kernscope("report", FLASH, "--against-launch", "2k")
     assert status == 2
     assert "--against TARGET" in told
+
+
+def test_a_report_opens_in_the_browser(kernscope: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--open`` hands the page's address to the browser; where none can be started it says so, and the page stays."""
+    asked: list[str] = []
+    for answer in (lambda _: True, lambda _: False, no_browser):
+        monkeypatch.setattr(webbrowser, "open", lambda uri, answer=answer: (asked.append(uri), answer(uri))[1])
+        told = kernscope("report", FLASH, "--no-run", "-o", "page.html", "--open")
+        assert told.status == 0
+        assert ("no browser could be started here; open page.html yourself" in told.out) is (len(asked) > 1)
+    assert asked == [(tmp_path / "page.html").as_uri()] * 3
+    kernscope("report", FLASH, "--no-run", "-o", "page.html")
+    assert len(asked) == 3
+
+
+def no_browser(_: str) -> bool:
+    raise webbrowser.Error("could not locate runnable browser")
+
+
+def test_a_summary_says_equal_ranks_once(kernscope: Run) -> None:
+    """Of eight ranks the engines' shares stand by groups of equal ones, each rank in one of them."""
+    told = kernscope("schedule", RING, "--launch", "8k", "--policy", "list").out
+    engines = told.partition("engines\n")[2]
+    assert len(engines.splitlines()) < 20
+    for engine in ("dma_read", "gemm", "math"):
+        groups = re.findall(rf"^  {engine} +ranks? (\d+)(?: to (\d+))? ", engines, re.MULTILINE)
+        ranks = [rank for first, last in groups for rank in range(int(first), int(last or first) + 1)]
+        assert sorted(ranks) == list(range(8))

@@ -97,4 +97,7 @@ def test_an_unknown_direction_names_the_nearest() -> None:
 def test_two_targets_name_each_field_in_which_they_differ() -> None:
     """Equal targets differ in nothing; others say the field and both values."""
     assert Target().differences(Target()) == []
-    assert Target().differences(Target(slots=4, align=32)) == ["align: 16 here, 32 there", "slots: 2 here, 4 there"]
+    assert Target().differences(Target.of_scratch(1 << 20, 32, slots=4)) == [
+        "align of tcm: 16 here, 32 there",
+        "slots: 2 here, 4 there",
+    ]

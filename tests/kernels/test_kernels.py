@@ -10,7 +10,6 @@ import pytest
 import kernscope as ks
 from kernscope import tl
 from kernscope.api import compare_with_launch
-from kernscope.ir.tables import StorageKind
 
 ALL = kernelcases.launches(kernelcases.KERNELS)
 #: Running 128K keys in each order takes minutes; test_gqa_attention.py does it once.
@@ -67,7 +66,7 @@ def scratch_at_peak(launch: ks.Launch) -> list[int]:
     live = ks.liveness(graph)
     by_scope: dict[int, int] = {}
     for row in live.held_at_peak().tolist():
-        assert graph.storages.kind[row] == StorageKind.SCRATCH
+        assert graph.in_scratch[row]
         scope = int(graph.storages.scope[row])
         by_scope[scope] = by_scope.get(scope, 0) + int(live.held_bytes[row])
     assert sum(by_scope.values()) == live.peak_bytes

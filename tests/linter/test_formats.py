@@ -99,7 +99,9 @@ def test_every_format_takes_no_reports_and_empty_ones(name: str) -> None:
 
 def test_json_says_what_could_not_be_linted() -> None:
     """A program that reads it alone must not take a kernel that crashed for a clean one."""
-    failure = Failure("k.py::k (small)", "k.py::k (small) ended its process: killed by SIGKILL")
+    failure = Failure.of("k.py::k (small)", ks.KernelProcessError("it ended its process", help="run it alone"))
     document = json.loads(FORMATS["json"]([LintReport("a", ())], [failure]))
-    assert document["not_linted"] == [{"title": failure.title, "error": failure.text}]
+    ((title, (finding,)),) = [(r["title"], r["findings"]) for r in document["not_linted"]]
+    assert title == failure.title and document["counts"]["error"] == 1
+    assert (finding["code"], finding["message"], finding["help"]) == ("KE509", "it ended its process", "run it alone")
     assert json.loads(FORMATS["json"]([LintReport("a", ())], []))["not_linted"] == []

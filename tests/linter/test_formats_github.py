@@ -112,8 +112,9 @@ def test_one_line_of_several_launches_is_one_annotation() -> None:
 
 def test_what_could_not_be_linted_is_an_error() -> None:
     """So that the step's page says why it failed."""
-    assert annotations(failures=(Failure("a.py::k (x)", "it hangs\n  help: mend it"),)) == [
-        ("error", {"title": "not linted: a.py::k (x)"}, "it hangs\n  help: mend it")
+    failure = Failure.of("a.py::k (x)", ks.TimeLimitError("it hangs", help="mend it"))
+    assert annotations(failures=(failure,)) == [
+        ("error", {"title": "KE507 time-limit-error (a.py::k (x))"}, "it hangs\nhelp: mend it")
     ]
 
 

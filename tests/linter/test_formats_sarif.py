@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 import kernscope as ks
+from kernscope.ir.errors import ERRORS
 from kernscope.ir.location import Location
 from kernscope.linter import RULES, Diagnostic, LintReport, Place, explain
 from kernscope.linter.findings import Failure
@@ -62,15 +63,16 @@ def test_the_schema_is_the_official_one_and_can_fail(report: LintReport) -> None
         jsonschema.validate(document, SCHEMA)
 
 
-def test_every_rule_is_described_with_its_page(report: LintReport) -> None:
+def test_every_rule_and_error_is_described_with_its_page(report: LintReport) -> None:
     """Also those that found nothing; a result points to its own."""
     run = sarif(report)
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == list(RULES)
+    assert [rule["id"] for rule in rules] == [*RULES, *ERRORS]
     assert all(rule["help"]["markdown"] == explain(rule["id"]) for rule in rules)
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
     levels = {"error": "error", "warning": "warning", "info": "note"}
-    assert [r["defaultConfiguration"]["level"] for r in rules] == [levels[rule.severity] for rule in RULES.values()]
+    expected = [*(levels[rule.severity] for rule in RULES.values()), *["error"] * len(ERRORS)]
+    assert [r["defaultConfiguration"]["level"] for r in rules] == expected
 
 
 def test_a_place_is_relative_and_counts_characters(report: LintReport) -> None:
@@ -143,6 +145,21 @@ def test_fingerprints_outlive_edits_elsewhere(lint: Lint) -> None:
     assert not set(renamed) & set(first)
 
 
+def test_githubs_own_fingerprint_outlives_edits_above(lint: Lint) -> None:
+    """It is that of the primary place's line; a place without a file has none."""
+    x: Any = ks.hbm((8,), "f32")
+
+    def of(text: str) -> list[str]:
+        run = sarif(lint(text, x, x, select=["KS201"]))
+        return [result["partialFingerprints"]["primaryLocationLineHash"] for result in run["results"]]
+
+    assert of(STALE) == of("# a line\n\n" + STALE.replace("\n    ", "\n")) and len(set(of(STALE))) == len(of(STALE)) > 0
+    assert set(of(STALE)) != set(of(STALE.replace("keep(o, a)", "keep(o, b)")))
+    nowhere = Diagnostic("KS001", "unused-suppression", "info", "m", (Place("here", Location("<stdin>", 3)),))
+    (result,) = sarif(LintReport("k", (nowhere,)))["results"]
+    assert list(result["partialFingerprints"]) == ["kernscope/v1"]
+
+
 def test_equal_lines_are_told_apart(lint: Lint) -> None:
     """By their order."""
     x: Any = ks.hbm((8,), "f32")
@@ -189,12 +206,21 @@ def test_what_is_no_file_is_a_logical_place() -> None:
     assert [result["level"] for result in results] == ["note", "error"]
 
 
-def test_what_could_not_be_linted_is_a_notification() -> None:
+def test_what_could_not_be_linted_is_a_result_and_a_notification() -> None:
     """And the invocation was no success."""
     assert sarif()["invocations"][0]["executionSuccessful"] is True
-    (invocation,) = sarif(failures=(Failure("a.py::k (x)", "it hangs\n  help: mend it"),))["invocations"]
+    run = sarif(failures=(Failure.of("a.py::k (x)", ks.TimeLimitError("it hangs", help="mend it")),))
+    (invocation,), (result,) = run["invocations"], run["results"]
     assert invocation["executionSuccessful"] is False
-    assert invocation["toolExecutionNotifications"][0]["message"]["text"] == "it hangs\n  help: mend it"
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert notification["message"]["text"] == "not linted: it hangs"
+    assert (result["ruleId"], result["level"], result["message"]["text"]) == (
+        "KE507",
+        "error",
+        "it hangs\nhelp: mend it",
+    )
+    described = run["tool"]["driver"]["rules"]
+    assert {described[i]["id"] for i in (result["ruleIndex"], notification["associatedRule"]["index"])} == {"KE507"}
 
 
 def test_a_message_is_no_markup() -> None:

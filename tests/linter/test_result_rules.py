@@ -178,7 +178,7 @@ with tl.scratch_scope("outer"):
         ("half of it read", "with tl.scratch_scope():\n    a = tl.load(x[:, :])\n    tl.store(o[0:4, :], a[0:4, :])"),
         ("into an outer handle", "a = tl.empty((8, 8), 'f32')\nwith tl.scratch_scope():\n    tl.load(x[:, :], out=a)\ntl.store(o[:, :], a)"),
         ("streamed by a composite", "with tl.scratch_scope():\n    tl.store(o[:, :], tl.composite('gemm', tl.ref(x[:, :]), tl.ref(x[:, :])))"),
-        ("accumulated into", "with tl.scratch_scope():\n    a = tl.load(x[:, :])\n    tl.dot(a, a, acc=a)\n    tl.store(o[:, :], a)"),
+        ("accumulated into", "b = tl.load(o[:, :])\nwith tl.scratch_scope():\n    a = tl.load(x[:, :])\n    tl.dot(b, b, acc=a)\n    tl.store(o[:, :], a)"),
     ],
 )  # fmt: skip
 def test_loads_that_are_read_in_time_are_silent(lint: Lint, what: str, text: str) -> None:

@@ -31,7 +31,7 @@ def text_files(root: Path) -> Iterator[Path]:
         )
         for name in sorted(names):
             path = Path(folder, name)
-            if path.suffix in TEXT_SUFFIXES and not name.startswith(".coverage"):
+            if path.suffix in TEXT_SUFFIXES and name != ".git" and not name.startswith(".coverage"):
                 yield path
 
 

@@ -9,6 +9,7 @@ import gc
 import sys
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -239,4 +240,22 @@ def test_linting_grows_with_the_depth_of_calls(measure: Measure) -> None:
 
     small, large = nested(100), nested(200)
     assert len(lint(large)) == len(lint(small)) + 100
+    assert measure(lint, large) <= TWICE * measure(lint, small)
+
+
+@pytest.mark.parametrize("measure", [calls_of, bytes_of])
+def test_linting_grows_with_the_source(measure: Measure, tmp_path: Path) -> None:
+    """Each of n lines has a finding of its own."""
+
+    def unrolled(n: int) -> ks.Graph:
+        path = tmp_path / f"unrolled_{n}.py"
+        lines = [f"    a{i} = tile + {i}.0" for i in range(n)]
+        source = "\n".join(["def kernel(x, o):", "    tile = tl.load(x)", *lines, "    tl.store(o, tile)", ""])
+        path.write_text(source, encoding="utf-8")
+        names: dict[str, Any] = {"tl": tl}
+        exec(compile(source, str(path), "exec"), names)
+        return ks.trace(names["kernel"], ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32"), machine=BIG)
+
+    small, large = unrolled(150), unrolled(300)
+    assert len(lint(large).of("KS302")) == len(lint(small).of("KS302")) + 150 == 300
     assert measure(lint, large) <= TWICE * measure(lint, small)

@@ -163,3 +163,30 @@ def test_unmatched_messages_are_those_that_meet_nobody_or_somebody_else(ranks: i
         assert reported(graph, "KS401") == expected
         faults += bool(expected)
     assert faults > 20
+
+
+@given(ANY)
+@kernelgen.examples(60)
+def test_commands_that_write_what_they_read_are_found_element_by_element(program: kernelgen.Program) -> None:
+    """KS205 beside the elements of each access in their order: alike element for element, where each is read for itself
+    alone; else none shared."""
+    graph = program.trace()
+    expected = set()
+    for node in graph:
+        for operand, read in enumerate(node.reads):
+            for written in node.writes:
+                if read.storage.row != written.storage.row:
+                    continue
+                one, other = in_order(read), in_order(written)
+                by_itself = node.op != "dot" or operand == 2
+                if not (by_itself and np.array_equal(one, other)) and np.intersect1d(one, other).size:
+                    expected.add(node.id)
+    assert reported(graph, "KS205") == expected
+
+
+def in_order(access: ks.Access) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The elements of its storage that an access shows, in the order of its indices."""
+    places = np.array([access.offset], dtype=np.int64)
+    for size, stride in zip(access.layout.shape, access.layout.strides, strict=True):
+        places = (places[:, None] + np.arange(size) * stride).reshape(-1)
+    return places

@@ -19,7 +19,7 @@ TILE = 128 * 128 * 4
 
 def live_of(kernel: Callable[..., Any], *args: Any, ranks: int = 1, budget: int = 1 << 20, **kwargs: Any) -> Liveness:
     """The liveness of a kernel traced with overflow recorded."""
-    target = Target(scratch_bytes=budget)
+    target = Target.of_scratch(budget)
     graph = record_kernel(kernel, args, kwargs, target=target, machine="", ranks=ranks, on_overflow="record")
     return liveness(graph)
 

@@ -121,14 +121,14 @@ def test_allocations_that_are_live_together_lie_apart(program: kernelgen.Program
     assert set(np.flatnonzero(placed.address >= 0).tolist()) == set(spans)
     boxes = []
     for row, span in spans.items():
-        base, size = int(placed.address[row]), -(-graph.storage(row).nbytes // 16) * 16
+        base, size = int(placed.address[row]), -(-graph.storage(row).nbytes // graph.target.align) * graph.target.align
         boxes.append((graph.storage(row).rank, *span, base, base + size))
     for one, other in itertools.combinations(boxes, 2):
         together = one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
         assert not (together and one[3] < other[4] and other[3] < one[4])
     assert live.peak_bound_bytes == placed.bound_bytes <= placed.peak_bytes
     assert placed.peak_bytes == max((box[4] for box in boxes), default=0)
-    assert all(box[3] % graph.target.align == 0 for box in boxes)
+    assert all(box[3] % graph.target.memories[live.memory].align == 0 for box in boxes)
 
 
 def test_a_kernel_without_scopes_fits_where_its_bump_allocation_does_not() -> None:
@@ -140,7 +140,7 @@ def test_a_kernel_without_scopes_fits_where_its_bump_allocation_does_not() -> No
 
     x = ks.hbm((128, 128), "f32")
     live = ks.liveness(ks.trace(kernel, x, x, on_overflow="record"))
-    assert live.peak_bytes == 40 * 2 * 65_536 > live.graph.target.scratch_bytes
+    assert live.peak_bytes == 40 * 2 * 65_536 > live.budget_bytes
     placed = live.placement()
     assert placed.optimal
     assert str(placed) == "131,072 B, optimal (it equals the bound)"

@@ -65,7 +65,7 @@ def refused(body: Callable[[Any, Any], Any], error: type[ks.KernscopeError]) -> 
         (lambda h, x: 1.0 in h, "`in`", "tl.max"),
         (lambda h, x: np.asarray(h), "numpy array", "ks.run"),
         (lambda h, x: np.exp(h), "numpy.exp", "tl"),
-        (lambda h, x: np.add(h, h), "numpy.add", "tl"),
+        (lambda h, x: np.add(h, h), "numpy.add", "x + y"),
         (lambda h, x: np.zeros((8, 8), np.float32) + h, "numpy.add", "tl.load"),
         (lambda h, x: np.add.reduce(h), "numpy.add", "tl"),
         (lambda h, x: list(x), "iteration", "range(t.shape[0])"),
@@ -205,8 +205,7 @@ def test_what_can_be_known_is_known() -> None:
         assert +h is h
         assert {h: 1}[h] == 1
         assert not hasattr(h, "nothing") and not hasattr(x, "nothing")
-        assert copy.copy(h).address == h.address
-        assert copy.copy(x[0:4]).shape == (4, 8)
+        assert copy.copy(x[0:4]).shape == copy.deepcopy(x[0:4]).shape == (4, 8)
         assert "f32[8,8]" in f"{h}" and "x" in repr(x[0:4]) and repr(x + 4) == "x+4"
 
     assert ks.trace(kernel, X).op_log() == ["memory/dma_read"]

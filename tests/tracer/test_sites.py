@@ -2,6 +2,7 @@
 
 import functools
 import linecache
+import os
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -357,7 +358,8 @@ def test_errors_blame_the_authors_line_never_kernscopes() -> None:
         trace(kernel)
     (role, where), *more = caught.value.places
     assert (role, where.file, where.line, more) == ("here", HERE, at(helper, 1), [])
-    assert f"{HERE}:{where.line} in helper" in str(caught.value)
+    assert f"{os.path.relpath(HERE)}:{where.line} in helper" in str(caught.value)
+    assert [at_call.function for at_call in where.stack] == ["kernel"]
 
 
 def nested(depth: int, h: Any) -> Any:
