@@ -114,12 +114,13 @@ class LintReport:
     """The findings of one graph, in one fixed order: by file, line, column, code, then first node.
 
     ``title`` says what was linted: the kernel's name, unless another was given. ``suppressed`` are the findings that
-    comments in the source silence; they count for nothing.
+    comments in the source silence; they count for nothing. ``notes`` say what was left open.
     """
 
     title: str
     diagnostics: tuple[Diagnostic, ...]
     suppressed: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.diagnostics)

@@ -46,9 +46,10 @@ def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     escaped = _escaped(context)
 
     copies = _dead_copies(graph, last_read, freed, escaped)
-    loads = _dead_loads(graph, freed, escaped)
+    overwritten = np.array([lost.node for lost in context.overwritten_loads], dtype=np.int64)
+    loads = np.setdiff1d(_dead_loads(graph, freed, escaped), overwritten)
     blamed = escaped.copy()
-    for nodes in (copies, loads):
+    for nodes in (copies, loads, overwritten):
         blamed[_destination(graph, nodes)] = True
     # A composite's buffers are its own business, of which it may need one only.
     unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
