@@ -12,9 +12,9 @@ from problemgen import problems
 from kernscope import schedule_dag
 from kernscope.scheduler import loops
 from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.constraints import IN_ORDER_POLICIES
 from kernscope.scheduler.list_search import EFFORTS
 from kernscope.scheduler.policies import Deadlock, run_policy
+from kernscope.scheduler.policy_registry import LADDER, policy_of
 from kernscope.scheduler.problem import Problem
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs the extra 'fast' (numba)")
@@ -58,8 +58,10 @@ def test_compiled_lists_equal_plain_ones(monkeypatch: pytest.MonkeyPatch, effort
 def test_compiled_policies_and_bounds_equal_plain_ones(problem: Problem) -> None:
     """Every policy's times, every deadlock and every bound are the same compiled and not."""
     with pytest.MonkeyPatch.context() as patch:
-        for policy in (*IN_ORDER_POLICIES, "list"):
-            plain, compiled = _both(patch, lambda policy=policy: run_policy(problem, policy, EFFORTS["normal"]))  # type: ignore[misc]
+        for policy in LADDER:
+            plain, compiled = _both(
+                patch, lambda policy=policy: run_policy(problem, policy_of(policy), EFFORTS["normal"])
+            )  # type: ignore[misc]
             if isinstance(plain, Deadlock):
                 assert plain == compiled
             else:

@@ -16,7 +16,8 @@ from kernscope.scheduler.dag import longest_from_start, longest_to_end
 from kernscope.scheduler.in_order import Times
 from kernscope.scheduler.lanes import assign_lanes
 from kernscope.scheduler.list_search import EFFORTS, check_effort
-from kernscope.scheduler.policies import POLICIES, Deadlock, check_policy, run_policy
+from kernscope.scheduler.policies import Deadlock, run_policy
+from kernscope.scheduler.policy_registry import LADDER, policy_of
 from kernscope.scheduler.problem import Problem
 
 quick = kernelgen.examples(60)
@@ -24,7 +25,7 @@ quick = kernelgen.examples(60)
 
 def run_all(problem: Problem, effort: str = "normal") -> dict[str, Times]:
     """The times of every policy that does not deadlock."""
-    found = {policy: run_policy(problem, policy, EFFORTS[effort]) for policy in POLICIES}
+    found = {policy: run_policy(problem, policy_of(policy), EFFORTS[effort]) for policy in LADDER}
     return {policy: times for policy, times in found.items() if isinstance(times, Times)}
 
 
@@ -37,7 +38,7 @@ def makespan(problem: Problem, times: Times) -> int:
 def test_the_ladder_is_monotone(problem: Problem) -> None:
     """blocking >= lazy >= queued >= list, a deadlock counting as infinite."""
     found = run_all(problem)
-    ladder = [makespan(problem, found[policy]) if policy in found else None for policy in POLICIES]
+    ladder = [makespan(problem, found[policy]) if policy in found else None for policy in LADDER]
     for stricter, freer in pairwise(ladder):
         assert stricter is None or (freer is not None and freer <= stricter)
 
@@ -134,8 +135,8 @@ def test_a_deadlock_is_a_cycle_of_waits(problem: Problem) -> None:
     """Each reported wait leads to the next, round to the first; across several ranks; and each is one that the policy
     really has: an edge, an engine's order, or the program's order."""
     edges = set(zip(problem.dag.source.tolist(), problem.dag.target.tolist(), strict=True))
-    for policy in POLICIES:
-        found = run_policy(problem, policy, EFFORTS["fast"])
+    for policy in LADDER:
+        found = run_policy(problem, policy_of(policy), EFFORTS["fast"])
         if not isinstance(found, Deadlock):
             continue
         waits = found.waits
@@ -160,10 +161,10 @@ def test_without_lanes_and_costs_queued_is_the_longest_path(problem: Problem) ->
     dag = problem.dag
     if dag.has_cycle:
         return
-    alone = make_constraints(problem, "queued")
+    alone = make_constraints(problem, policy_of("queued"))
     if len(np.unique(dag.engine[dag.engine >= 0])) < np.count_nonzero(dag.engine >= 0) or alone.has_deadlock:
         return
-    times = run_policy(problem, "queued", EFFORTS["fast"])
+    times = run_policy(problem, policy_of("queued"), EFFORTS["fast"])
     assert isinstance(times, Times)
     assert times.start_ps.tolist() == longest_from_start(dag).tolist()
 
@@ -171,7 +172,7 @@ def test_without_lanes_and_costs_queued_is_the_longest_path(problem: Problem) ->
 def test_names_are_checked() -> None:
     """An unknown policy or effort is an error that names the nearest."""
     with pytest.raises(PolicyError, match=r"no policy 'lasy'\n  help: did you mean 'lazy'\?"):
-        check_policy("lasy")
+        policy_of("lasy")
     with pytest.raises(PolicyError, match=r"no effort 'hihg'\n  help: did you mean 'high'\?"):
         check_effort("hihg")
 
