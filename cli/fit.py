@@ -57,7 +57,7 @@ def fit(context: click.Context, /, parameter: str, span: str, goal: str, **optio
     level. Every value is tried, since what fits need not be a range; a value at which the kernel raises is a row that
     says so.
 
-    Exit status 1: no value fits.
+    Exit status 1: no value fits; 2: the kernel takes none of them.
     """
     values = parse_range(span)
     given = [text.partition("=")[0].strip() for text in options["arguments"]]
@@ -70,7 +70,8 @@ def fit(context: click.Context, /, parameter: str, span: str, goal: str, **optio
         found = search_fit(job.launch, job.machine, parameter, values, goal, bar, functools.partial(_traced, job.guard))
     click.echo(str(found))
     if found.best is None:
-        context.exit(1)
+        # Nothing was found out where the kernel raises at every value.
+        context.exit(2 if all(row.verdict == "refused" for row in found.rows) else 1)
 
 
 def _traced(guard: Guard, launch: Launch, machine: Machine) -> Graph:

@@ -40,6 +40,11 @@ __all__ = ["lint"]
     metavar="N",
     help="How many processes at a time; default: one per core, and none for a sole launch. 0: all in this process.",
 )
+@click.option(
+    "--trace-twice",
+    is_flag=True,
+    help="Trace every launch a second time: it has to do the same (KS701). Default: where that takes under a second.",
+)
 @timeout_option("How long a launch may take.")
 @machine_options
 @click.pass_context
@@ -54,6 +59,7 @@ def lint(
     exit_zero: bool,
     jobs: int | None,
     timeout_s: float,
+    trace_twice: bool,
     machine: str | None,
     overrides: Sequence[str],
 ) -> None:
@@ -77,7 +83,14 @@ def lint(
     for target, is_named in lint_targets(paths, found, notes, failures):
         config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
         _check_selection(config)
-        job = LintJob(target, only=launch_name, is_named=is_named, machine=machine, overrides=tuple(overrides))
+        job = LintJob(
+            target,
+            only=launch_name,
+            is_named=is_named,
+            machine=machine,
+            overrides=tuple(overrides),
+            trace_twice=trace_twice or None,
+        )
         configs.append(config)
         asked.append(job.configured(config))
     answers = _answers(asked, jobs, timeout_s)
@@ -90,6 +103,7 @@ def lint(
             failures.append(answer)
         else:
             reports.append(answer)
+            notes += answer.notes
             of_report.append(number)
     told = [
         configs[number].apply(report, asked[number].target.source)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
+from .. import api
 from ..ir.load import load
 from ..ir.saved import is_saved_graph
 from ..linter import LintReport, lint_graph
@@ -15,6 +16,7 @@ from ..linter.config import LintConfig
 from ..linter.findings import Failure
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
+from ..tracer.retrace import trace_twice as retracing
 from .guard import Guard
 from .targets import Target, find_kernels
 from .time_limit import time_limit
@@ -44,6 +46,7 @@ class LintJob:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    trace_twice: bool | None = None
 
     def __str__(self) -> str:
         if self.launch is None:
@@ -119,6 +122,7 @@ def perform(
                     select=one.select,
                     ignore=one.ignore,
                     options=one.options,
+                    trace_twice=one.trace_twice,
                 )
         except Exception as error:
             send(_failure(one, error))
@@ -152,13 +156,21 @@ def lint_launch(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    trace_twice: bool | None = None,
 ) -> LintReport:
-    """Trace a launch for a machine (None: its own) with overrides, and lint it. Raises ``KernelRaisedError`` for what
-    the kernel's own code raises."""
+    """Trace a launch for a machine (None: its own) with overrides, a second time too as :func:`kernscope.lint` does,
+    and lint it. Raises ``KernelRaisedError`` for what the kernel's own code raises."""
     described = described_machine(launch.machine if machine is None else machine, overrides)
-    graph = trace_launch(launch, described, guard, record=True)
-    title = f"{launch.kernel.name}:{launch.name}"
-    return lint_graph(graph, machine=described, select=select, ignore=ignore, options=options, title=title)
+    traced = retracing(lambda: trace_launch(launch, described, guard, record=True), trace_twice)
+    return api.lint_retraced(
+        traced,
+        twice=trace_twice,
+        machine=described,
+        title=f"{launch.kernel.name}:{launch.name}",
+        select=select,
+        ignore=ignore,
+        options=options,
+    )
 
 
 def _lint_saved(job: LintJob) -> LintReport:

@@ -25,7 +25,17 @@ _ROOT = Path(__file__).resolve().parents[1]
 #: Files of these are kernscope's own. The root itself may be a checkout with a user's files in it, and the kernels
 #: that come with kernscope are written as an author would write them.
 _FOLDERS = ("backends", "cli", "ir", "linter", "scheduler", "tracer")
-_MODULES = ("__init__", "__main__", "api", "fitting", "fitting_table", "pictures", "pytest_plugin", "testing")
+_MODULES = (
+    "__init__",
+    "__main__",
+    "api",
+    "blas_threads",
+    "fitting",
+    "fitting_table",
+    "pictures",
+    "pytest_plugin",
+    "testing",
+)
 #: Packages that call authors, or that authors call through: numpy's functions call a handle's methods.
 _PACKAGES = ("click", "ml_dtypes", "numpy")
 #: Code without a file that Python, numpy and attrs make; other code in angle brackets is a notebook's cell or a string.
@@ -63,8 +73,9 @@ def is_author_file(file: str) -> bool:
 
 def is_own_fault(error: BaseException) -> bool:
     """Whether an exception is a fault of kernscope's code, not of an author's: libraries raise for whoever called them.
-    What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is the author's."""
-    if isinstance(error, KernscopeError | RecursionError):
+    What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is the author's; and
+    so is what ends a process, which a guarded ``os._exit`` raises for them."""
+    if not isinstance(error, Exception) or isinstance(error, KernscopeError | RecursionError):
         return False
     for entry in reversed(list(_entries(error.__traceback__))):
         file = entry.tb_frame.f_code.co_filename

@@ -73,7 +73,15 @@ def _issues(schedule: CheckableSchedule, account: Account) -> Iterator[Violation
         begins[following],
         "the issue of {b} begins at {at} ps, before that of {a} ends at {limit} ps",
     )
+    for node in first[schedule.start_ps[first] < issue[first]].tolist():
+        yield Violation(
+            "issue",
+            (node,),
+            f"{describe(schedule.graph, node)} starts at {schedule.start_ps[node]} ps, before it is issued at "
+            f"{issue[node]} ps",
+        )
     nodes = np.flatnonzero(account.command >= 0)
+    nodes = nodes[first[account.command[nodes]] != nodes]
     head = first[account.command[nodes]]
     yield from pairs(
         schedule,

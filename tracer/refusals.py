@@ -104,10 +104,12 @@ class NotInScratch:
     def __index__(self) -> int:
         raise self._refuse(
             TracedValueError(
-                f"{self!r} as an index or size: its values are not known while tracing",
+                f"{self!r} as an index, a size or a number: its values are not known while tracing",
                 help=f"use integers; {_HOST_DATA}",
             )
         )
+
+    __int__ = __float__ = __index__
 
     def __format__(self, specification: str) -> str:
         if not specification:

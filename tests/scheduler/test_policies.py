@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import attrs
 import kernelgen
 import numpy as np
 import picturekernels as pk
@@ -9,7 +10,10 @@ import pytest
 from hypothesis import given
 from problemgen import problems
 
+import kernscope as ks
 from kernscope import PolicyError, load_machine, schedule
+from kernscope.ir.tables import Reason
+from kernscope.kernels.flash_attention import flash_attention
 from kernscope.scheduler.bounds import lower_bounds
 from kernscope.scheduler.constraints import make_constraints
 from kernscope.scheduler.dag import longest_from_start, longest_to_end
@@ -17,7 +21,7 @@ from kernscope.scheduler.in_order import Times
 from kernscope.scheduler.lanes import assign_lanes
 from kernscope.scheduler.list_search import EFFORTS, check_effort
 from kernscope.scheduler.policies import Deadlock, run_policy
-from kernscope.scheduler.policy_registry import LADDER, policy_of
+from kernscope.scheduler.policy_registry import LADDER, POLICIES, Holds, Policy, policy_of
 from kernscope.scheduler.problem import Problem
 
 quick = kernelgen.examples(60)
@@ -186,3 +190,25 @@ def test_a_machine_of_more_channels_than_nodes(policy: str) -> None:
         for channels in (str(len(graph)), str(1024))
     )
     assert many.makespan_ps == few.makespan_ps
+
+
+def test_a_policy_is_an_entry_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more, made of the same facts, is scheduled, lies between its neighbours, explains itself, and is judged by
+    the checker, which knows none by name."""
+    patient = Policy("patient", frozenset({Reason.DATA, Reason.CREDIT, Reason.WAR}), Holds.NONE)
+    eager = Policy("eager", frozenset({Reason.DATA, Reason.CREDIT}), Holds.NONE)
+    for policy in (patient, eager):
+        monkeypatch.setitem(POLICIES, policy.name, policy)
+    graph = ks.trace(flash_attention.launch("2k"))
+    times = [ks.schedule(graph, policy).makespan_ps for policy in ("lazy", "eager", "queued")]
+    assert times == sorted(times, reverse=True)
+    made = ks.schedule(graph, "eager")
+    assert ks.check(made) == []
+    assert sum(part.duration_ps for part in made.critical_chain().parts) == made.makespan_ps
+    assert int(made.slack_ps.min()) == 0
+    # Times of a freer policy under this one's name: the checker sees it.
+    early = attrs.evolve(ks.schedule(graph, "queued"), policy="eager")
+    assert {violation.rule for violation in ks.check(early)} == {"policy"}
+    # What the checker has no rule for is said, not passed.
+    (unknown,) = [v for v in ks.check(ks.schedule(graph, "patient")) if v.rule == "policy"]
+    assert "waits for war" in unknown.message
