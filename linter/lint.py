@@ -72,6 +72,7 @@ def _run(rule: Rule, shared: LintContext, options: Mapping[str, Any]) -> Iterabl
             locations=finding.places,
             nodes=finding.nodes,
             help=finding.help,
+            fixes=finding.fixes,
         )
 
 

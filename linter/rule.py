@@ -14,9 +14,11 @@ from ..ir.messages import MessageFault, message_faults
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
+from .fixes.edits import Fix
 from .lazy import LazyRun, run_lazy
 from .overwritten import OverwrittenLoad, find_overwritten_loads
 from .races import Race, find_races
+from .readers import Readers
 from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
@@ -43,6 +45,7 @@ class Finding:
     places: tuple[Place, ...] = ()
     nodes: tuple[int, ...] = ()
     help: str = ""
+    fixes: tuple[Fix, ...] = ()
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -72,6 +75,11 @@ class LintContext:
         """The same for each memory of the ranks: for rules that judge one at a time."""
         places = self.graph.target.scratch_memories
         return iter([self]) if len(places) == 1 else (attrs.evolve(self, memory=place) for place in places)
+
+    @cached_property
+    def readers(self) -> Readers:
+        """Who reads which storage."""
+        return Readers(self.graph)
 
     @cached_property
     def message_faults(self) -> list[MessageFault]:

@@ -82,7 +82,10 @@ def test_a_code_that_is_no_rule_is_reported(lint: Lint) -> None:
     ("comment", "help"),
     [
         ("ignore[KS2O1]", "no rule 'KS2O1'; did you mean 'KS201'?"),
-        ("ignore[use-after-scope]", "write the code of that rule: KS201"),
+        (
+            "ignore[use-after-scope]",
+            "write the code of that rule, KS201, if this statement has such a finding; else take it out",
+        ),
         (
             "ignore",
             "name the code of the finding to silence, such as `# kernscope: ignore[KS302]`, or delete the comment",
