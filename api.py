@@ -25,7 +25,7 @@ from .scheduler.ladder import compare as compare_policies
 from .scheduler.liveness import liveness
 from .scheduler.machine import DEFAULT_MACHINE, Machine, load_machine, machine_names
 from .scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
-from .scheduler.policies import POLICIES
+from .scheduler.policy_registry import LADDER
 from .scheduler.schedule import Schedule
 from .scheduler.schedule import schedule as schedule_graph
 from .tracer.kernel import Kernel, Launch
@@ -145,7 +145,7 @@ def schedule(
 
 def compare(
     graph: Graph,
-    policies: Iterable[str] = POLICIES,
+    policies: Iterable[str] = LADDER,
     machine: Any = None,
     effort: str = "normal",
     *,

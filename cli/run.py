@@ -19,7 +19,7 @@ from ..backends.execute_order import execution_order
 from ..ir.errors import InputError
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
-from ..scheduler.policies import POLICIES
+from ..scheduler.policy_registry import POLICIES
 from .options import make_job, target_options
 from .words import plural, table
 

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..ir.tables import IntArray
-from .constraints import IN_ORDER_POLICIES, make_constraints
+from .constraints import make_constraints
 from .lanes import lane_predecessors, placement_order
 from .loops import run_loop
+from .policy_registry import Policy
 from .problem import Problem
 
 __all__ = ["slack_ps"]
 
 
-def slack_ps(problem: Problem, policy: str, start: IntArray, lane: IntArray) -> IntArray:
+def slack_ps(problem: Problem, policy: Policy, start: IntArray, lane: IntArray) -> IntArray:
     """Slack by node, int64 ``(n,)`` in picoseconds: 0 on every critical chain. The order on each lane, and under the
     in-order policies that of the queues and of the CPU, is kept."""
     n, dag = len(problem), problem.dag
@@ -27,7 +28,7 @@ def slack_ps(problem: Problem, policy: str, start: IntArray, lane: IntArray) -> 
     after = after[dag.duration_ps[before[after]] > 0]
     lane_arcs = (before[after], after, dag.duration_ps[before[after]])
     makespan = int((start + dag.duration_ps).max())
-    if policy not in IN_ORDER_POLICIES:
+    if not policy.in_order:
         arcs = [lane_arcs, (dag.source, dag.target, dag.duration_ps[dag.source])]
         order, events = placement_order(dag, start), n
     else:

@@ -100,6 +100,9 @@ def _leaves_no_trace(graph: Graph, gone: IntArray, stacks: Sequence[int]) -> boo
     if np.any(data & gone[edges.source] & ~gone[edges.target]):
         return False
     touched = np.unique(accesses.storage[gone[accesses.node]])
+    used_still = np.unique(accesses.storage[~gone[accesses.node]])
+    if not np.isin(touched[~graph.in_scratch[touched]], used_still).all():
+        return False  # a tensor that nothing would load or store
     scratch = touched[graph.in_scratch[touched]]
     made = storages.stack[scratch] >= 0
     mine = np.isin(storages.stack, stacks)
