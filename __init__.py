@@ -24,7 +24,7 @@ from .ir.graph import Edge, Graph, Node
 from .ir.load import load
 from .ir.target import Target
 from .ir.verify import verify
-from .linter import Diagnostic, LintReport, explain
+from .linter import Diagnostic, Edit, Fix, LintReport, explain
 from .scheduler.ladder import Ladder
 from .scheduler.list_search import schedule_dag
 from .scheduler.liveness import Liveness
@@ -56,8 +56,10 @@ __all__ = [
     "Diagnostic",
     "Drawing",
     "Edge",
+    "Edit",
     "Fit",
     "FitRow",
+    "Fix",
     "Graph",
     "HbmRegion",
     "HbmTensor",

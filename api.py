@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import attrs
 import numpy as np
 
 from .backends.execute import execute
 from .backends.execute_compare import Comparison, compare_with_reference
 from .ir.columns import expect_graph
-from .ir.errors import InputError, KernelRaisedError, OptionError, raised, shown
+from .ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
 from .ir.frames import author_place
 from .ir.graph import Graph
 from .ir.unstored import Unstored
@@ -24,11 +25,13 @@ from .scheduler.ladder import compare as compare_policies
 from .scheduler.liveness import liveness
 from .scheduler.machine import DEFAULT_MACHINE, Machine, load_machine, machine_names
 from .scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
-from .scheduler.policies import POLICIES
+from .scheduler.policy_registry import LADDER
 from .scheduler.schedule import Schedule
 from .scheduler.schedule import schedule as schedule_graph
 from .tracer.kernel import Kernel, Launch
 from .tracer.recorder import DEFAULT_MAX_NODES
+from .tracer.retrace import Retraced
+from .tracer.retrace import trace_twice as retracing
 from .tracer.trace import record_kernel
 
 __all__ = ["check", "compare", "lint", "liveness", "rebuffer", "run", "schedule", "trace"]
@@ -49,7 +52,12 @@ def trace(
 ) -> Graph:
     """Run a kernel once per rank in trace mode and return its graph.
 
-    ``kernel`` is a function or a ``@ks.kernel`` with its arguments, or a launch (whose arguments keywords override).
+    ``kernel`` is a function or a ``@ks.kernel`` with its arguments, or a launch (whose arguments keywords override). A
+    kernel that has launches and is given no arguments stands for the first of them.
+
+    Arrays become HBM tensors, but those of keyword-only parameters: these, lists and all else are Python values to the
+    kernel, known while tracing.
+
     ``ranks`` and ``machine`` (a preset's name, a TOML file's path or a ``Machine``): None means the launch's, else 1
     and the default machine. ``strict`` raises ``UseAfterScopeError`` at the first use of a handle after its scope.
     ``on_overflow="record"`` goes on past the scratch budget.
@@ -84,6 +92,7 @@ def _trace(
     machine: Any = None,
     **options: Any,
 ) -> Graph:
+    kernel = _with_default_launch(kernel, args, kwargs)
     if isinstance(kernel, Launch):
         launch = kernel
         # Positional arguments stand for all of the launch's; keywords override single ones.
@@ -101,6 +110,12 @@ def _trace(
         ranks=1 if ranks is None else ranks,
         **options,
     )
+
+
+def _with_default_launch(subject: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A kernel without any arguments stands for its default launch, if it has one."""
+    bare = isinstance(subject, Kernel) and bool(subject.launches) and not args and not kwargs
+    return subject.launch() if bare else subject
 
 
 def schedule(
@@ -130,7 +145,7 @@ def schedule(
 
 def compare(
     graph: Graph,
-    policies: Iterable[str] = POLICIES,
+    policies: Iterable[str] = LADDER,
     machine: Any = None,
     effort: str = "normal",
     *,
@@ -160,12 +175,16 @@ def lint(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    trace_twice: bool | None = None,
     **kwargs: Any,
 ) -> LintReport:
     """Lint a graph, or a kernel or launch (traced with overflow and accesses out of bounds recorded).
 
     ``select`` and ``ignore`` take codes or their beginnings (``"KS201"``, ``"KS2"``); ``options`` are values by rule:
-    ``{"KS102": {"percent": 80}}``. Raises ``RuleError`` for an unknown rule, ``OptionError`` for arguments of
+    ``{"KS102": {"percent": 80}}``. ``trace_twice``: whether the kernel is traced a second time and has to do the same
+    (KS701); None: where the first trace took less than a second, and the report's ``notes`` say where it took more.
+
+    Raises ``RuleError`` for an unknown rule, ``OptionError`` for arguments of
     another kind, and what tracing raises.
     """
     for name, given, kind in (
@@ -175,15 +194,31 @@ def lint(
     ):
         if given is not None and not isinstance(given, kind):
             raise OptionError(f"{name}={shown(given)}", help=_LINT_ARGUMENTS[name])
+    chosen: dict[str, Any] = {"select": select, "ignore": ignore, "options": options}
     if isinstance(subject, Graph):
-        graph, title = subject, subject.kernel
-        described = load_machine(machine) if machine is not None else _preset_of(graph)
-    else:
-        graph = _trace(subject, args, kwargs, ranks=ranks, machine=machine, on_overflow="record", on_bounds="record")
-        wanted = subject.machine if machine is None and isinstance(subject, Launch) else machine
-        described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
-        title = f"{graph.kernel}:{subject.name}" if isinstance(subject, Launch) and subject.name else graph.kernel
-    return lint_graph(graph, machine=described, select=select, ignore=ignore, options=options, title=title)
+        if trace_twice:
+            raise OptionError("trace_twice with a graph", help="it was traced already: pass the kernel or its launch")
+        described = load_machine(machine) if machine is not None else _preset_of(subject)
+        return lint_graph(subject, machine=described, title=subject.kernel, **chosen)
+    subject = _with_default_launch(subject, args, kwargs)
+    faults = {"on_overflow": "record", "on_bounds": "record"}
+    traced = retracing(lambda: _trace(subject, args, kwargs, ranks=ranks, machine=machine, **faults), trace_twice)
+    wanted = subject.machine if machine is None and isinstance(subject, Launch) else machine
+    described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
+    name = traced.graph.kernel
+    title = f"{name}:{subject.name}" if isinstance(subject, Launch) and subject.name else name
+    return lint_retraced(traced, machine=described, title=title, twice=trace_twice, **chosen)
+
+
+def lint_retraced(traced: Retraced, *, twice: bool | None, **options: Any) -> LintReport:
+    """Lint a graph with what came of tracing it again; its ``notes`` say where that was left out for its time."""
+    report = lint_graph(traced.graph, again=traced.again, **options)
+    if traced.again is not None or twice is not None:
+        return report
+    note = (
+        f"{report.title}: traced once, as that took {traced.seconds:.1f} s: whether it repeats itself (KS701) is open"
+    )
+    return attrs.evolve(report, notes=(note,))
 
 
 def _preset_of(graph: Graph) -> Machine | None:
@@ -244,7 +279,9 @@ def compare_with_launch(
             )
     try:
         expected: Any = launch.reference(**given)
-    except Exception as error:
+    except TimeLimitError:
+        raise
+    except (Exception, SystemExit) as error:
         raise KernelRaisedError(
             f"the reference of {launch.kernel.name} raised {raised(error)}", help=_reference_help(given)
         ).at(author_place(error.__traceback__)) from error

@@ -17,7 +17,7 @@ from .fitting_table import Fit, FitRow, Verdict
 from .ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from .ir.frames import author_place, is_own_fault
 from .ir.graph import Graph
-from .ir.ops import OPERATIONS, Engine
+from .ir.ops import OPERATIONS, Kind
 from .ir.text import quote
 from .linter import RULES, lint_graph
 from .scheduler.liveness import Liveness, ViolationKind, liveness
@@ -35,8 +35,10 @@ MAX_VALUES = 10_000
 #: What stops a value, besides overflow: a kernel with such a finding is no kernel to ship, however small its scratch.
 _ERROR_RULES = tuple(code for code, rule in RULES.items() if rule.severity == "error" and code != "KS101")
 
+Tracer = Callable[[Launch, Machine], Graph]
+
 #: By operation, whether it keeps an engine busy.
-_WORKS = OPERATIONS.mask(lambda operation: operation.engine is not Engine.NONE)
+_WORKS = OPERATIONS.mask(lambda operation: operation.kind is not Kind.NONE)
 
 
 def fit(
@@ -75,8 +77,10 @@ def search_fit(
     values: Iterable[int | float],
     goal: str,
     progress: Callable[[int, int, str], None] = lambda done, total, last: None,
+    trace: Tracer = lambda launch, machine: api.trace_for(launch, machine, record=True),
 ) -> Fit:
-    """As :func:`fit`, for a launch and a machine; ``progress`` is called after each value."""
+    """As :func:`fit`, for a launch and a machine; ``progress`` is called after each value, ``trace`` with each of its
+    launches."""
     if not isinstance(goal, str) or goal not in GOALS:
         raise OptionError(f"goal {shown(goal)}", help=did_you_mean(str(goal), GOALS, what="it can be"))
     known = launch.kernel.signature.parameters
@@ -97,7 +101,7 @@ def search_fit(
     rows = []
     for number, value in enumerate(tried):
         chosen = attrs.evolve(launch, arguments=MappingProxyType({**launch.arguments, parameter: value}))
-        rows.append(_try(chosen, machine, value, goal))
+        rows.append(_try(chosen, machine, value, goal, trace))
         progress(number + 1, len(tried), f"{parameter}={value}")
     return Fit(
         title=f"{launch.kernel.name}:{launch.name}" if launch.name else launch.kernel.name,
@@ -144,9 +148,9 @@ def _checked(values: Iterable[Any]) -> list[int | float]:
     return sorted(set(plain))
 
 
-def _try(launch: Launch, machine: Machine, value: int | float, goal: str) -> FitRow:
+def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace: Tracer) -> FitRow:
     try:
-        graph = api.trace_for(launch, machine, record=True)
+        graph = trace(launch, machine)
     except (Exception, SystemExit) as error:  # whatever a kernel may raise is its reason to refuse the value
         if is_own_fault(error):
             raise

@@ -25,7 +25,7 @@ from .ir.output import check_output
 from .linter import lint_graph
 from .scheduler.liveness import liveness
 from .scheduler.machine import Machine
-from .scheduler.policies import POLICIES
+from .scheduler.policy_registry import LADDER
 from .scheduler.schedule import machine_of
 from .tracer.kernel import Launch
 
@@ -105,7 +105,7 @@ def _policies(graph: Graph, machine: Machine, effort: str) -> tuple[tuple[Policy
     try:
         ladder = api.compare(graph, machine=machine, effort=effort)
     except UnmatchedMessageError as error:
-        return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in POLICIES), {}
+        return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in LADDER), {}
     rows = tuple(
         PolicyResult(row.policy, None, str(row.deadlock), row.deadlock.verdict)
         if row.deadlock is not None

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from .cli.guard import Guard
 from .cli.lint_job import lint_launch
 from .cli.lint_targets import may_hold_kernels
 from .cli.targets import Target, find_kernels
+from .cli.time_limit import DEFAULT_TIMEOUT_S, time_limit
 from .ir.errors import KernscopeError
 from .linter import Diagnostic
 from .linter.config import LintConfig, find_config
@@ -23,16 +25,33 @@ __all__ = ["KernelFile", "LaunchItem", "pytest_addoption", "pytest_collect_file"
 
 #: Judged over all launches of a kernel together, which a test item does not see.
 _OF_ALL_LAUNCHES = ("KS001",)
+#: By which an author's file speaks to pytest: it skips itself where it cannot be imported.
+_OUTCOMES = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception, pytest.exit.Exception)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option ``--kernscope``."""
+    """The options."""
     group = parser.getgroup("kernscope")
     group.addoption(
         "--kernscope",
         action="store_true",
         help="lint the kernels in the collected Python files: each launch is a test",
     )
+
+    group.addoption(
+        "--kernscope-timeout",
+        type=_seconds,
+        default=DEFAULT_TIMEOUT_S,
+        metavar="SECONDS",
+        help="how long importing such a file, and then each launch, may take (default: %(default)g)",
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= 1e6:
+        raise ValueError
+    return seconds
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,11 +79,14 @@ class KernelFile(pytest.File):
     def __init__(self, *, lint_config: LintConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.lint_config = lint_config
+        self.timeout_s: float = self.config.getoption("--kernscope-timeout")
+        self.guard = Guard(str(self.path), lets_pass=_OUTCOMES)
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for every launch, and one that is skipped for every kernel without."""
         try:
-            kernels = find_kernels(Target(str(self.path), None, True))
+            with time_limit(self.timeout_s, f"importing {self.path}"):
+                kernels = find_kernels(Target(str(self.path), None, True), self.guard)
         except KernscopeError as error:
             raise self.CollectError(str(Diagnostic.of_error(error))) from error
         for name, kernel in kernels.items():
@@ -90,7 +112,10 @@ class LaunchItem(pytest.Item):
         file = self.getparent(KernelFile)
         assert file is not None, "made by one"
         config = file.lint_config.overridden(ignore=_OF_ALL_LAUNCHES)
-        report = lint_launch(self.launch, select=config.select, ignore=config.ignore, options=config.options)
+        with time_limit(file.timeout_s, self.name):
+            report = lint_launch(
+                self.launch, file.guard, select=config.select, ignore=config.ignore, options=config.options
+            )
         report = config.apply(report, str(self.path))
         failing = report.at_least(config.fail_on)
         if failing:

@@ -37,7 +37,8 @@ class Comparison:
     reference is not zero), the tolerance, and whether each element keeps ``|value - reference| <= tolerance * max(1,
     |reference|)``. Equal infinities and NaN at the same place count as equal; where only one is finite the error is
     infinite. ``unstored`` says which elements were never stored, empty for none: they are left out of the errors, and
-    ``ok`` is false, whatever the reference has there."""
+    ``ok`` is false, whatever the reference has there. ``first_wrong`` is the index of the first other element that is
+    too far off, in row-major order."""
 
     tensor: str
     max_abs_error: float
@@ -45,6 +46,7 @@ class Comparison:
     tolerance: float
     ok: bool
     unstored: str = ""
+    first_wrong: tuple[int, ...] | None = None
 
 
 def compare_with_reference(
@@ -98,11 +100,14 @@ def _compare(name: str, value: Array, reference: Any, tolerance: float | None, u
         relative = np.where(same | (theirs == 0), 0.0, error / size)
         relative = np.where(np.isnan(relative), np.inf, relative)
         allowed = tolerance * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
+    wrong = error > allowed
+    first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.any() else None
     return Comparison(
         tensor=name,
         max_abs_error=float(error.max()),
         max_rel_error=float(relative.max()),
         tolerance=tolerance,
-        ok=unstored is None and bool((error <= allowed).all()),
+        ok=unstored is None and first is None,
         unstored="" if unstored is None else unstored_text(unstored),
+        first_wrong=None if first is None else tuple(int(at) for at in first),
     )

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ..ir.graph import Graph, Node
-from ..ir.ops import OPERATIONS, Engine
+from ..ir.ops import End, Kind
 from ..ir.tables import Mode
 from .execute_views import Array, View
 
@@ -79,13 +79,13 @@ class Plans:
 def _make(node: Node, views: Sequence[View]) -> Plan:
     operation, reads = node.operation, len(node.reads)
     result = node.writes[0].layout.dtype if node.writes else None
-    receives = operation in (OPERATIONS["recv"], OPERATIONS["recv_async"])
+    receives = operation.end is End.RECEIVES
     return Plan(
         reads=tuple(views[:reads]),
         writes=tuple(views[reads:]),
         scalars=tuple(node.attributes.get("scalars", ())),
         evaluate=partial(operation.evaluate, result=result, operands=node.operands, **node.static),
-        is_send=operation is OPERATIONS["send"],
+        is_send=operation.end is End.SENDS,
         is_receive=receives,
-        is_idle=operation.engine is Engine.NONE and not receives,
+        is_idle=operation.kind is Kind.NONE and not receives,
     )

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ..ir.graph import Graph
-from ..ir.ops import OPERATIONS, Engine
+from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray
 
 __all__ = ["ENGINE_COLOURS", "EngineColour", "engine_colour", "engine_kind", "engines_of"]
@@ -28,19 +28,19 @@ class EngineColour:
 
 
 ENGINE_COLOURS: dict[str, EngineColour] = {
-    Engine.DMA_READ.value: EngineColour("#56b4e9", "#06141d", "#dff1fc", "#143546"),
-    Engine.DMA_WRITE.value: EngineColour("#0072b2", "#ffffff", "#b4d5ec", "#0a4068"),
-    Engine.GEMM.value: EngineColour("#d55e00", "#000000", "#fbe3d1", "#4a2608"),
-    Engine.MATH.value: EngineColour("#009e73", "#000000", "#d5f0e7", "#0c382c"),
-    Engine.LINK.value: EngineColour("#cc79a7", "#000000", "#f6e4ee", "#43263a"),
-    Engine.NONE.value: EngineColour("#8c929c", "#000000", "#eef0f2", "#2b3038"),
+    "dma_read": EngineColour("#56b4e9", "#06141d", "#dff1fc", "#143546"),
+    "dma_write": EngineColour("#0072b2", "#ffffff", "#b4d5ec", "#0a4068"),
+    "gemm": EngineColour("#d55e00", "#000000", "#fbe3d1", "#4a2608"),
+    "math": EngineColour("#009e73", "#000000", "#d5f0e7", "#0c382c"),
+    "link": EngineColour("#cc79a7", "#000000", "#f6e4ee", "#43263a"),
+    "none": EngineColour("#8c929c", "#000000", "#eef0f2", "#2b3038"),
 }
 
 
 def engine_kind(name: str) -> str:
     """The kind of an engine's name: ``link`` of ``link:next``, else the name itself; ``none`` for an unknown one."""
     kind = name.partition(":")[0]
-    return kind if kind in ENGINE_COLOURS else Engine.NONE.value
+    return kind if kind in ENGINE_COLOURS else "none"
 
 
 def engine_colour(name: str) -> EngineColour:
@@ -51,12 +51,12 @@ def engine_colour(name: str) -> EngineColour:
 def engines_of(graph: Graph) -> tuple[tuple[str, ...], IntArray]:
     """The engines' names (``"gemm"``, ``"link:next"``, ..., ``"none"``) and for each node the index of its engine in
     them, shape ``(n,)``. Links are those of the target's directions, whether used or not."""
-    engines = [engine.value for engine in Engine if engine not in (Engine.LINK, Engine.NONE)]
-    links = [f"{Engine.LINK.value}:{direction}" for direction in graph.target.directions]
-    names = (*engines, *links, Engine.NONE.value)
+    engines = [name for name in ENGINE_COLOURS if name not in ("link", "none")]
+    links = [f"link:{direction}" for direction in graph.target.directions]
+    names = (*engines, *links, "none")
     place = {name: index for index, name in enumerate(names)}
-    by_code = np.array([place.get(op.engine.value, -1) for op in OPERATIONS.values()], dtype=np.int32)
+    by_code = np.array([place.get(op.engine, -1) for op in OPERATIONS.values()], dtype=np.int32)
     found: IntArray = by_code[graph.nodes.op]
-    sends = np.flatnonzero(found < 0)
+    sends = np.flatnonzero(OPERATIONS.sends[graph.nodes.op])
     found[sends] = len(engines) + graph.channels.direction[graph.nodes.channel[sends]]
     return names, found

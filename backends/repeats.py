@@ -68,7 +68,7 @@ class _Contents:
 
     def __init__(self, graph: Graph) -> None:
         scopes = graph.scopes
-        opening = np.flatnonzero(graph.nodes.op == OPERATIONS.code("scope_enter"))
+        opening = np.sort(scopes.enter[scopes.enter >= 0])
         # A scope stands in its parent's sequence where it is opened; its own sequence begins after its marker.
         self._owner = graph.nodes.scope.astype(np.int64)
         self._opened: IntArray = np.full(len(graph), -1, dtype=np.int64)
@@ -133,7 +133,7 @@ def _node_tokens(graph: Graph) -> IntArray:
     nodes, accesses, start, channels = graph.nodes, graph.accesses, graph.access_start, graph.channels
     token = _intern(nodes.op.astype(np.int64), nodes.stack + 1)
     if len(channels):
-        sends = nodes.op == OPERATIONS.code("send")
+        sends = OPERATIONS.sends[nodes.op]
         ways = np.where(sends, channels.direction[nodes.channel], channels.arrival[nodes.channel]).astype(np.int64)
         token = _intern(token, np.where(nodes.channel >= 0, ways + 1, 0))
     counts = np.diff(start)

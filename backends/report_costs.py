@@ -8,7 +8,7 @@ from html import escape
 import attrs
 import numpy as np
 
-from ..ir.ops import OPERATIONS, Engine, Family
+from ..ir.ops import OPERATIONS, Family, Kind
 from ..ir.tables import IntArray
 from ..linter.findings import Diagnostic
 from ..linter.source import printable
@@ -38,7 +38,7 @@ def source_section(data: ReportData, lines: LineTable, paths: PagePaths) -> str:
     graph, best = data.graph, data.best
     drawn = ~OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
     counts = lines.sums(graph.nodes.stack, drawn.astype(np.int64))
-    moving = OPERATIONS.mask(lambda op: op.engine in (Engine.DMA_READ, Engine.DMA_WRITE, Engine.LINK))
+    moving = OPERATIONS.mask(lambda op: op.kind in (Kind.TRANSFER, Kind.LINK))
     moved = lines.sums(graph.nodes.stack, np.where(moving[graph.nodes.op], graph.nodes.work0, 0))
     held = lines.sums(graph.storages.stack, _held_at_peak(data))
     busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.end_ps - best.start_ps)

@@ -19,6 +19,8 @@ __all__ = ["PagePaths"]
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 #: Where installed packages lie: a file there is named from its package on.
 _INSTALLED = ("site-packages", "dist-packages")
+#: The folders of an absolute path, of POSIX or Windows; the slashes of links, elements and of ``q/k/v`` are none.
+_FOLDERS = re.compile(r"(?<![\w./~<:\\-])(?:[A-Za-z]:)?[\\/](?:[\w.+@~-]+[\\/])+(?=[\w.+@~-])")
 
 
 def _project_path(file: str) -> str:
@@ -54,6 +56,11 @@ class PagePaths:
         """A text (a finding, an error) in which the files are called so, and no folder of theirs is left. Where it has
         a file's path from the current folder, that is replaced, too."""
         return self._pattern.sub(lambda found: self._written[found[0]], text) if self._written else text
+
+    def in_note(self, text: str) -> str:
+        """The same of what other programs say (a renderer, a reference function): of any absolute path only the name is
+        left."""
+        return _FOLDERS.sub("", self.in_text(text))
 
     @cached_property
     def _written(self) -> dict[str, str]:

@@ -27,7 +27,7 @@ _HOLDERS_SHOWN = 8
 
 def details(data: ReportData, drawing: Drawing, paths: PagePaths) -> list[tuple[str, str, str]]:
     """What stands in the dock, one tab each: anchor, heading, content."""
-    found: list[tuple[str, str, str]] = [("graph", "Graph", _picture(data, drawing))]
+    found: list[tuple[str, str, str]] = [("graph", "Graph", _picture(data, drawing, paths))]
     if data.against is not None:
         found.append(("against", "What changed", comparison(data, data.against, paths)))
     count = f" <b>{len(data.lint):,}</b>" if len(data.lint) else ""
@@ -188,7 +188,7 @@ def _verdict(row: NumbersRow) -> str:
 
 def _numbers(data: ReportData, paths: PagePaths) -> str:
     """Outputs beside their reference."""
-    note = f'<p class="mute">{shown(paths.in_text(data.numbers_note))}</p>' if data.numbers_note else ""
+    note = f'<p class="mute">{shown(paths.in_note(data.numbers_note))}</p>' if data.numbers_note else ""
     if not data.numbers:
         return note or '<p class="mute">Nothing was compared.</p>'
     rows = [
@@ -205,9 +205,9 @@ def _numbers(data: ReportData, paths: PagePaths) -> str:
     return note + table(head, rows, numbers=3)
 
 
-def _picture(data: ReportData, drawing: Drawing) -> str:
+def _picture(data: ReportData, drawing: Drawing, paths: PagePaths) -> str:
     """The graph, laid out by Graphviz, in a view of its own; or a sentence on what is missing."""
-    notes = "".join(f'<p class="mute">{shown(note)}</p>' for note in drawing.notes)
+    notes = "".join(f'<p class="mute">{shown(paths.in_note(note))}</p>' for note in drawing.notes)
     if drawing.data is None:
         return f'<div class="notice"><p>There is no picture of the graph here.</p>{notes}</div>'
     svg = inline_svg(drawing.data, f"Dataflow graph of {quote(data.title)}")
@@ -232,7 +232,7 @@ def _operations(data: ReportData) -> str:
     most = max(counts.values(), default=1)
     rows = []
     for name, count in counts.items():
-        engine = OPERATIONS[name].engine.value
+        engine = OPERATIONS[name].engine
         bar = (
             f'<div class="track"><div class="bar" style="width:{100 * count / most:.2f}%">'
             f'<i style="width:100%;background-color:{ENGINE_COLOURS[engine].solid}"></i></div></div>'

@@ -123,8 +123,8 @@ def _steps(at: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
 def _channels(schedule: Schedule) -> list[Counter]:
     graph = schedule.graph
     nodes, channels = graph.nodes, graph.channels
-    receives = OPERATIONS.mask(lambda op: op.name in ("recv", "recv_async"))[nodes.op]
-    sends = nodes.op == OPERATIONS.code("send")
+    receives = OPERATIONS.receives[nodes.op]
+    sends = OPERATIONS.sends[nodes.op]
     found = []
     for row in range(len(channels)):
         of_channel = nodes.channel == row

@@ -17,6 +17,7 @@ from kernscope.scheduler.dag import Dag, longest_to_end
 from kernscope.scheduler.in_order import run_in_order
 from kernscope.scheduler.list_scheduling import list_schedule
 from kernscope.scheduler.machine import load_machine
+from kernscope.scheduler.policy_registry import policy_of
 from kernscope.scheduler.priorities import by_largest
 from kernscope.scheduler.problem import make_problem
 
@@ -75,7 +76,10 @@ def rows(quick: bool) -> list[Row]:
 
     listed()  # compiled now, where it will be
     peers = [listed, lambda: lower_bounds(problem)]
-    peers += [lambda policy=policy: run_in_order(problem, make_constraints(problem, policy)) for policy in POLICIES]
+    peers += [
+        lambda rules=rules: run_in_order(problem, make_constraints(problem, rules))
+        for rules in map(policy_of, POLICIES)
+    ]
     for peer in peers:
         peer()
     schedule = ks.schedule(graph, effort="fast")

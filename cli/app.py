@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from ..ir.errors import DeadlockError, KernscopeError, OutputError, UnmatchedMessageError
+from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
+from .own_streams import end_program, keep_streams, own_streams, refuse_other_ends
 from .pictures import draw, report
 from .run import run
 from .schedule import schedule
@@ -24,7 +24,7 @@ from .timeline import timeline
 from .trace import trace
 from .unexpected import as_user_error
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
 
 _EPILOG = """\b
 Examples:
@@ -62,11 +62,20 @@ for _command in (trace, lint, schedule, run, draw, timeline, report, fit, explai
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status. Errors are printed, never raised (with ``--debug`` their traceback
     too)."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    with own_streams():
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def program() -> NoReturn:
+    """The command line as a program: it ends the process, however an author's code would have it."""
+    refuse_other_ends()
+    keep_streams()
+    end_program(main())
+
+
+def _main(given: Sequence[str]) -> int:
     try:
-        result: Any = app.main(args=given, prog_name="kernscope", standalone_mode=False)
-        if sys.stdout is not None:  # it can be closed: `>&-`
-            sys.stdout.flush()
+        result: Any = app.main(args=list(given), prog_name="kernscope", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
@@ -74,30 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         click.echo("aborted", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader has gone (`| head`): nothing is wrong.
-        _drop_output()
-        return 0
     except Exception as error:  # the last handler: exit status 1 means findings, and is never a crash of ours
-        return _tell(_output_error(error), debug="--debug" in given)
-
-
-def _output_error(error: Exception) -> KernscopeError:
-    """The error as one of a user's; standard output that takes no more is one."""
-    if not isinstance(error, OSError) or error.__traceback__ is None:
-        return as_user_error(error)
-    *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
-    if innermost.f_code not in (click.echo.__code__, main.__code__):
-        return as_user_error(error)
-    _drop_output()
-    told = OutputError(f"cannot write to standard output: {error.strerror}", help="make room, or write elsewhere")
-    return told.with_traceback(error.__traceback__)
-
-
-def _drop_output() -> None:
-    """What was not written to standard output is lost; Python must not complain at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _tell(as_user_error(error), debug="--debug" in given)
 
 
 def _tell(error: KernscopeError, *, debug: bool) -> int:

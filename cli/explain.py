@@ -10,7 +10,7 @@ from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
 from ..scheduler.machine import machine_names
-from .options import described_machine
+from .tracing import described_machine
 from .words import table
 
 __all__ = ["explain", "machine"]

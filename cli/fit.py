@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import re
 import sys
@@ -11,8 +12,13 @@ from typing import Any
 
 import click
 
+from .. import api
 from ..fitting import GOALS, MAX_VALUES, search_fit
 from ..ir.errors import OptionError
+from ..ir.graph import Graph
+from ..scheduler.machine import Machine
+from ..tracer.kernel import Launch
+from .guard import Guard
 from .options import make_job, target_options
 
 __all__ = ["fit", "parse_range"]
@@ -51,20 +57,27 @@ def fit(context: click.Context, /, parameter: str, span: str, goal: str, **optio
     level. Every value is tried, since what fits need not be a range; a value at which the kernel raises is a row that
     says so.
 
-    Exit status 1: no value fits.
+    Exit status 1: no value fits; 2: the kernel takes none of them.
     """
     values = parse_range(span)
     given = [text.partition("=")[0].strip() for text in options["arguments"]]
     if parameter in given:
         raise OptionError(f"--arg {parameter} with --param {parameter}", help="leave out the --arg: --range varies it")
     job = make_job(**options)
-    if job.launch is None:
+    if job.launch is None or job.guard is None:
         raise OptionError("fit of a saved graph", help="it was traced already: give the kernel's file")
-    with contextlib.redirect_stdout(sys.stderr), _progress(len(values)) as bar:  # what kernels print is no result
-        found = search_fit(job.launch, job.machine, parameter, values, goal, bar)
+    with _progress(len(values)) as bar:
+        found = search_fit(job.launch, job.machine, parameter, values, goal, bar, functools.partial(_traced, job.guard))
     click.echo(str(found))
     if found.best is None:
-        context.exit(1)
+        # Nothing was found out where the kernel raises at every value.
+        context.exit(2 if all(row.verdict == "refused" for row in found.rows) else 1)
+
+
+def _traced(guard: Guard, launch: Launch, machine: Machine) -> Graph:
+    """A launch traced by the guarded way; what the kernel raises is raised, and is a row of the table."""
+    with guard.running(f"tracing {launch.kernel.name}"):
+        return api.trace_for(launch, machine, record=True)
 
 
 def parse_range(text: str) -> range:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,18 +21,9 @@ from ..linter.suppressions import settle_unused
 from .lint_job import Answer, Found, LintJob, Share, perform
 from .lint_pool import Key, available_cores, run_jobs
 from .lint_targets import Configurations, lint_targets
-from .options import machine_options
+from .options import machine_options, timeout_option
 
 __all__ = ["lint"]
-
-DEFAULT_TIMEOUT_S = 120.0
-
-
-def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    """Refuse the one float that no range refuses."""
-    if math.isnan(value):
-        raise click.BadParameter("nan is no number of seconds", context, parameter)
-    return value
 
 
 @click.command()
@@ -51,15 +41,11 @@ def _number(context: click.Context, parameter: click.Parameter, value: float) ->
     help="How many processes at a time; default: one per core, and none for a sole launch. 0: all in this process.",
 )
 @click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0, min_open=True, max=1e6),
-    default=DEFAULT_TIMEOUT_S,
-    show_default=True,
-    callback=_number,
-    metavar="SECONDS",
-    help="How long a launch may take.",
+    "--trace-twice",
+    is_flag=True,
+    help="Trace every launch a second time: it has to do the same (KS701). Default: where that takes under a second.",
 )
+@timeout_option("How long a launch may take.")
 @machine_options
 @click.pass_context
 def lint(
@@ -73,6 +59,7 @@ def lint(
     exit_zero: bool,
     jobs: int | None,
     timeout_s: float,
+    trace_twice: bool,
     machine: str | None,
     overrides: Sequence[str],
 ) -> None:
@@ -96,7 +83,14 @@ def lint(
     for target, is_named in lint_targets(paths, found, notes, failures):
         config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
         _check_selection(config)
-        job = LintJob(target, only=launch_name, is_named=is_named, machine=machine, overrides=tuple(overrides))
+        job = LintJob(
+            target,
+            only=launch_name,
+            is_named=is_named,
+            machine=machine,
+            overrides=tuple(overrides),
+            trace_twice=trace_twice or None,
+        )
         configs.append(config)
         asked.append(job.configured(config))
     answers = _answers(asked, jobs, timeout_s)
@@ -109,6 +103,7 @@ def lint(
             failures.append(answer)
         else:
             reports.append(answer)
+            notes += answer.notes
             of_report.append(number)
     told = [
         configs[number].apply(report, asked[number].target.source)
@@ -170,8 +165,7 @@ def _answers(asked: Sequence[LintJob], processes: int | None, timeout_s: float) 
 def _here(job: LintJob, timeout_s: float | None, share: Share) -> dict[Key, Answer]:
     """A job done in this process."""
     answers: list[Answer] = []
-    with contextlib.redirect_stdout(sys.stderr):  # what kernels print is no result of ours
-        perform(job, answers.append, timeout_s=timeout_s, share=share)
+    perform(job, answers.append, timeout_s=timeout_s, share=share, ends_process=True)
     first = -1 if isinstance(answers[0], Found) else 0
     return {(0, first + n): answer for n, answer in enumerate(answers)}
 

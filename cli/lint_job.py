@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
 
-from ..ir.errors import TimeLimitError
-from ..ir.frames import code_location, is_author_file
+from .. import api
 from ..ir.load import load
-from ..ir.location import Location
 from ..ir.saved import is_saved_graph
 from ..linter import LintReport, lint_graph
 from ..linter.config import LintConfig
 from ..linter.findings import Failure
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
-from .options import described_machine, trace_launch
+from ..tracer.retrace import trace_twice as retracing
+from .guard import Guard
 from .targets import Target, find_kernels
+from .time_limit import time_limit
+from .tracing import described_machine, trace_launch
 from .unexpected import as_user_error
 
-__all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform", "time_limit"]
+__all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform"]
 
 #: The kernel's name in its file, and the launch's.
 LaunchName = tuple[str, str]
@@ -49,6 +46,7 @@ class LintJob:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    trace_twice: bool | None = None
 
     def __str__(self) -> str:
         if self.launch is None:
@@ -83,19 +81,26 @@ Share = Literal["first", "only", "all"]
 
 
 def perform(
-    job: LintJob, send: Callable[[Answer], None], *, timeout_s: float | None = None, share: Share = "first"
+    job: LintJob,
+    send: Callable[[Answer], None],
+    *,
+    timeout_s: float | None = None,
+    share: Share = "first",
+    ends_process: bool = False,
 ) -> None:
     """Do a job and send what comes of it: the report of its launch or, where it names none, the launches of its target
     and then the reports of a ``share`` of them. What cannot be had is a failure instead.
 
-    ``timeout_s`` limits importing the target, and then each launch; None sets no limit.
+    ``timeout_s`` limits importing the target, and then each launch; None sets no limit. ``ends_process`` as in
+    :func:`time_limit`.
     """
+    guard = Guard(job.target.source)
     try:
         if job.target.is_file and is_saved_graph(job.target.source):
             send(_lint_saved(job))
             return
-        with time_limit(timeout_s, f"importing {job.target.source}"):
-            kernels = find_kernels(job.target)
+        with time_limit(timeout_s, f"importing {job.target.source}", ends_process=ends_process):
+            kernels = find_kernels(job.target, guard)
     except Exception as error:
         send(_failure(job, error))
         return
@@ -108,14 +113,16 @@ def perform(
     for kernel, name in launches:
         one = attrs.evolve(job, launch=(kernel, name))
         try:
-            with time_limit(timeout_s, str(one)):
+            with time_limit(timeout_s, str(one), ends_process=ends_process):
                 report = lint_launch(
                     kernels[kernel].launch(name),
+                    guard,
                     one.machine,
                     one.overrides,
                     select=one.select,
                     ignore=one.ignore,
                     options=one.options,
+                    trace_twice=one.trace_twice,
                 )
         except Exception as error:
             send(_failure(one, error))
@@ -142,56 +149,31 @@ def _launches(job: LintJob, kernels: Mapping[str, Kernel]) -> Found:
 
 def lint_launch(
     launch: Launch,
+    guard: Guard,
     machine: Any = None,
     overrides: Sequence[str] = (),
     *,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    trace_twice: bool | None = None,
 ) -> LintReport:
-    """Trace a launch for a machine (None: its own) with overrides, and lint it. Raises ``KernelRaisedError`` for what
-    the kernel's own code raises."""
+    """Trace a launch for a machine (None: its own) with overrides, a second time too as :func:`kernscope.lint` does,
+    and lint it. Raises ``KernelRaisedError`` for what the kernel's own code raises."""
     described = described_machine(launch.machine if machine is None else machine, overrides)
-    graph = trace_launch(launch, described, record=True)
-    title = f"{launch.kernel.name}:{launch.name}"
-    return lint_graph(graph, machine=described, select=select, ignore=ignore, options=options, title=title)
+    traced = retracing(lambda: trace_launch(launch, described, guard, record=True), trace_twice)
+    return api.lint_retraced(
+        traced,
+        twice=trace_twice,
+        machine=described,
+        title=f"{launch.kernel.name}:{launch.name}",
+        select=select,
+        ignore=ignore,
+        options=options,
+    )
 
 
 def _lint_saved(job: LintJob) -> LintReport:
     graph = load(job.target.source)
     machine = described_machine(job.machine or machine_of(graph, None), job.overrides)
     return lint_graph(graph, machine=machine, select=job.select, ignore=job.ignore, options=job.options)
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float | None, what: str) -> Iterator[None]:
-    """Raise ``TimeLimitError``, with the author's line, in whatever runs inside for longer than that; None is no limit.
-    Without effect where there are no timers (Windows) and outside a process's main thread: whoever waits for the
-    process ends it."""
-    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_: int, frame: FrameType | None) -> None:
-        raise TimeLimitError(
-            f"{what} did not end within {seconds:g} s",
-            help="mend the loop that never ends, lint a smaller launch, or allow more: --timeout SECONDS",
-            places=_authors_place(frame),
-        )
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _authors_place(frame: FrameType | None) -> Sequence[tuple[str, Location]]:
-    """Where the author's code was: their innermost frame."""
-    while frame is not None:
-        if is_author_file(frame.f_code.co_filename):
-            return [("it was here", code_location(frame.f_code, frame.f_lasti, frame.f_lineno))]
-        frame = frame.f_back
-    return ()

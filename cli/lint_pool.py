@@ -26,6 +26,7 @@ import attrs
 from ..ir.errors import KernelProcessError, TimeLimitError
 from ..linter.findings import Failure
 from .lint_job import Answer, Found, LintJob, perform
+from .own_streams import keep_streams
 
 __all__ = ["Key", "available_cores", "run_jobs"]
 
@@ -202,7 +203,7 @@ def _work(job: LintJob, timeout_s: float, connection: Connection) -> None:
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.dup2(sys.stderr.fileno(), 1)  # what kernels print is no result of ours
+    keep_streams()  # what kernels print is no result of ours
 
     def send(answer: Answer | str) -> None:
         sys.stdout.flush()  # the process is ended as soon as its last answer is there

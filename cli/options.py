@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import attrs
 import click
 
-from .. import api
-from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
-from ..ir.frames import author_place, is_own_fault
+from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..ir.load import load
 from ..ir.saved import is_saved_graph
-from ..scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
+from ..scheduler.machine import Machine
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch
-from .targets import resolve_launch
-from .unexpected import as_user_error
+from .guard import Guard
+from .targets import resolve_launch, split_target
+from .time_limit import DEFAULT_TIMEOUT_S
+from .tracing import described_machine, trace_launch
 
-__all__ = ["Job", "machine_options", "make_job", "target_options", "trace_launch"]
+__all__ = ["Job", "machine_options", "make_job", "target_options", "timeout_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,9 +38,31 @@ def machine_options(function: F) -> F:
     return click.option("--machine", metavar="NAME|FILE", help="A machine's name, or a TOML file.")(function)
 
 
+def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse the one float that no range refuses."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds", context, parameter)
+    return value
+
+
+def timeout_option(help: str) -> Callable[[F], F]:
+    """``--timeout``, of every command that runs an author's code."""
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0, min_open=True, max=1e6),
+        default=DEFAULT_TIMEOUT_S,
+        show_default=True,
+        callback=_number,
+        metavar="SECONDS",
+        help=help,
+    )
+
+
 def target_options(function: F) -> F:
-    """``TARGET``, ``--launch``, ``--arg``, ``--ranks``, and the machine's options."""
+    """``TARGET``, ``--launch``, ``--arg``, ``--ranks``, ``--timeout``, and the machine's options."""
     function = machine_options(function)
+    function = timeout_option("How long importing TARGET, tracing it, and its reference may take, each.")(function)
     function = click.option("--ranks", type=click.IntRange(min=1), help="How many ranks to trace.")(function)
     function = click.option(
         "--arg",
@@ -58,10 +79,12 @@ def target_options(function: F) -> F:
 
 @attrs.frozen
 class Job:
-    """What a command works on: a launch to trace, or a saved graph; and the machine it is traced and scheduled for."""
+    """What a command works on: a launch to trace and the guard of its author's code, or a saved graph; and the machine
+    it is traced and scheduled for."""
 
     machine: Machine
     launch: Launch | None = None
+    guard: Guard | None = None
     saved: Graph | None = None
 
     @property
@@ -74,8 +97,8 @@ class Job:
 
     def graph(self, *, record: bool = False) -> Graph:
         """The graph: traced (``record`` notes overflow and accesses out of bounds rather than raising), or as saved."""
-        if self.launch is not None:
-            return trace_launch(self.launch, self.machine, record=record)
+        if self.launch is not None and self.guard is not None:
+            return trace_launch(self.launch, self.machine, self.guard, record=record)
         assert self.saved is not None, "a job has a launch or a graph"
         return self.saved
 
@@ -87,6 +110,7 @@ def make_job(
     ranks: int | None,
     machine: str | None,
     overrides: Sequence[str],
+    timeout_s: float,
 ) -> Job:
     """The job that the shared options describe."""
     if is_saved_graph(target):
@@ -96,38 +120,7 @@ def make_job(
             raise OptionError(f"{wrong[0]} with a saved graph", help="it was traced already: give the kernel's file")
         graph = load(target)
         return Job(described_machine(machine or machine_of(graph, None), overrides), saved=graph)
-    with contextlib.redirect_stdout(sys.stderr):
-        found = resolve_launch(target, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
-    return Job(described_machine(found.machine, overrides), launch=found)
-
-
-def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:
-    """A machine with ``--set`` overrides."""
-    values: dict[str, str] = {}
-    for text in overrides:
-        path, equals, value = text.partition("=")
-        if not equals:
-            raise OptionError(f"--set {text!r}", help="write field=value, such as gemm.rows=128")
-        values[path.strip()] = value.strip()
-    return load_machine(DEFAULT_MACHINE if machine is None else machine).override(values)
-
-
-def trace_launch(launch: Launch, machine: Machine, *, record: bool = False) -> Graph:
-    """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` at the author's
-    line."""
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # what a kernel prints is no result of ours
-            return api.trace_for(launch, machine, record=record)
-    except KernscopeError as error:
-        if not error.places:  # what is wrong with arguments or ranks as a whole
-            error.at(author_place(error.__traceback__) or launch.kernel.location)
-        raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # whatever a kernel may raise, SystemExit too
-        if is_own_fault(error):
-            raise as_user_error(error).at(author_place(error.__traceback__)) from error
-        raise KernelRaisedError(
-            f"kernel {launch.kernel.name} raised {raised(error)}",
-            help="the error is the kernel's own; --debug shows all frames",
-        ).at(author_place(error.__traceback__)) from error
+    split = split_target(target)
+    guard = Guard(split.source, timeout_s=timeout_s, ends_process=True)
+    found = resolve_launch(split, guard, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
+    return Job(described_machine(found.machine, overrides), launch=guard.of_launch(found), guard=guard)

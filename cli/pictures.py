@@ -20,7 +20,7 @@ from ..backends.report_page import write_report
 from ..ir.errors import OptionError
 from ..ir.output import check_output
 from ..ir.saved import is_saved_graph
-from ..scheduler.policies import POLICIES
+from ..scheduler.policy_registry import POLICIES
 from ..scheduler.units import format_ps
 from .options import make_job, target_options
 from .schedule import chain_lines
@@ -33,7 +33,7 @@ __all__ = ["draw", "report"]
 @click.command()
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer.")
-@click.option("--policy", type=click.Choice(POLICIES), help="Mark this policy's critical chain.")
+@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
 @click.option(
     "--fold",
     type=click.Choice(FOLDS),
@@ -125,7 +125,7 @@ def report(
         if against is not None:
             # A saved graph brings its own machine along.
             machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
-            other = make_job(against, against_launch, against_arguments, None, machine, overrides)
+            other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
             tell(f"tracing {against}")
             earlier = pictures.gather(
                 other.graph(record=True), other.machine, launch=other.launch, numbers=False, begins=tell

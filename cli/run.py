@@ -12,12 +12,14 @@ import numpy as np
 
 from .. import api
 from ..backends.execute import execute
+from ..backends.execute_blame import blame_lines
 from ..backends.execute_compare import Comparison, unstored_text
 from ..backends.execute_inputs import random_inputs
+from ..backends.execute_order import execution_order
 from ..ir.errors import InputError
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
-from ..scheduler.policies import POLICIES
+from ..scheduler.policy_registry import POLICIES
 from .options import make_job, target_options
 from .words import plural, table
 
@@ -71,6 +73,10 @@ def run(
         api.compare_with_launch(job.launch, inputs, done.outputs, done.unstored) if job.launch is not None else []
     )
     click.echo("\n".join(comparison_lines(comparisons)))
+    for wrong in [c for c in comparisons if c.first_wrong is not None][:1]:
+        assert wrong.first_wrong is not None, "chosen for it"
+        told = blame_lines(graph, execution_order(graph, chosen), wrong.tensor, wrong.first_wrong)
+        click.echo("\n".join(f"    {line}" for line in told))
     if output:
         _write(output, done.outputs)
         click.echo(f"wrote {output}", err=True)

@@ -11,7 +11,7 @@ from .. import api, pictures
 from ..backends.picture_format import choose_format
 from ..backends.timeline import FORMATS
 from ..ir.output import check_output
-from ..scheduler.policies import POLICIES
+from ..scheduler.policy_registry import POLICIES
 from .options import make_job, target_options
 
 __all__ = ["timeline"]
@@ -29,7 +29,7 @@ __all__ = ["timeline"]
 @click.option(
     "--policy",
     "policies",
-    type=click.Choice(POLICIES),
+    type=click.Choice(tuple(POLICIES)),
     multiple=True,
     help="The policy to show; several, one under the other. Repeatable. Default: list.",
 )

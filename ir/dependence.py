@@ -66,8 +66,8 @@ def _messages(graph: GraphColumns, rows: EdgeRows) -> None:
     """Per channel: the i-th receive waits for the i-th send, the send that needs a slot for the receive that frees it,
     and sends and receives each keep their order."""
     nodes = graph.nodes
-    sends = np.flatnonzero(nodes.op == OPERATIONS.code("send"))
-    recvs = np.flatnonzero((nodes.op == OPERATIONS.code("recv")) | (nodes.op == OPERATIONS.code("recv_async")))
+    sends = np.flatnonzero(OPERATIONS.sends[nodes.op])
+    recvs = np.flatnonzero(OPERATIONS.receives[nodes.op])
     for channel in range(len(graph.channels)):
         sent = sends[nodes.channel[sends] == channel]
         received = recvs[nodes.channel[recvs] == channel]

@@ -73,8 +73,9 @@ def is_author_file(file: str) -> bool:
 
 def is_own_fault(error: BaseException) -> bool:
     """Whether an exception is a fault of kernscope's code, not of an author's: libraries raise for whoever called them.
-    What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is the author's."""
-    if isinstance(error, KernscopeError | RecursionError):
+    What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is the author's; and
+    so is what ends a process, which a guarded ``os._exit`` raises for them."""
+    if not isinstance(error, Exception) or isinstance(error, KernscopeError | RecursionError):
         return False
     for entry in reversed(list(_entries(error.__traceback__))):
         file = entry.tb_frame.f_code.co_filename

@@ -18,7 +18,7 @@ from .dtypes import DType
 from .layout import Layout
 from .location import Location
 from .memories import Memory
-from .ops import OPERATIONS, Operand, Operation, Work
+from .ops import OPERATIONS, End, Operand, Operation, Work
 from .saved import write_columns
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason
 from .text import describe_access, format_graph, format_node, quote
@@ -265,8 +265,8 @@ class Node:
     @property
     def engine(self) -> str:
         """The engine's name: ``"gemm"``, ..., ``"link:next"`` for a send, ``"none"`` for what takes no engine."""
-        if self.operation.name != "send":
-            return str(self.operation.engine)
+        if self.operation.end is not End.SENDS:
+            return self.operation.engine
         direction = int(self.graph.channels.direction[self.channel])
         return f"link:{self.graph.target.directions[direction]}"
 

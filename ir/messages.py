@@ -47,7 +47,7 @@ def channel_ends(graph: Graph) -> list[tuple[list[int], list[int]]]:
     """By channel its sends and its recvs, each in its own program order."""
     channel = graph.nodes.channel
     used = np.flatnonzero(channel >= 0)
-    is_send = graph.nodes.op[used] == OPERATIONS.code("send")
+    is_send = OPERATIONS.sends[graph.nodes.op[used]]
     sides = []
     for nodes in (used[is_send], used[~is_send]):
         order = nodes[np.argsort(channel[nodes], kind="stable")]

@@ -13,7 +13,7 @@ from typing import Any
 from .columns import GraphColumns
 from .dtypes import DType
 from .memories import Memory
-from .ops import OPERATIONS
+from .ops import OPERATIONS, End
 from .tables import Mode
 from .target import Target
 
@@ -79,14 +79,14 @@ def format_node(graph: GraphColumns, index: int) -> str:
     text = f"%{index} = {operation.name}"
     if nodes.channel[index] >= 0:
         channel = int(nodes.channel[index])
-        side = graph.channels.direction if operation.name == "send" else graph.channels.arrival
+        side = graph.channels.direction if operation.end is End.SENDS else graph.channels.arrival
         text += f" {graph.target.directions[side[channel]]}"
     if reads:
         text += " " + ", ".join(reads)
     text += _static(graph.attributes[nodes.attributes[index]], operation.name)
     if writes:
         text += " -> " + ", ".join(writes)
-    if operation.name in ("scope_enter", "scope_exit"):
+    if operation.is_marker:
         scope = int(nodes.scope[index])
         name = _escaped(graph.names[graph.scopes.name[scope]])
         text += f" {name + ' ' if name else ''}cursor={int(graph.scopes.base[scope])}"

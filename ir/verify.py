@@ -1,6 +1,6 @@
 """The verifier: every invariant of a graph as a rule, all violations reported.
 
-Rules run in two waves: first those that make the columns safe to follow (lengths, indices, order), then, if these hold,
+Rules run in waves: first the lengths, then what makes the columns safe to follow (indices, order), then, if these hold,
 what the columns mean. A rule is a function declared with :func:`_rule`; its docstring is the invariant.
 """
 
@@ -16,7 +16,7 @@ from .dtypes import ALL as DTYPES
 from .errors import InvalidGraphError, KernscopeError
 from .graph import Graph
 from .layout import Layout
-from .ops import OPERATIONS, Engine, Operand, Space
+from .ops import OPERATIONS, Kind, Operand, Space
 from .regions import boxes
 from .tables import AccessKind, IntArray, Mode, Reason, Table
 from .target import OPPOSITE
@@ -40,6 +40,7 @@ class Violation:
 
 
 _Check = Callable[[Graph], Iterable[str]]
+_SHAPES: dict[str, _Check] = {}
 _STRUCTURE: dict[str, _Check] = {}
 _MEANING: dict[str, _Check] = {}
 #: The edges are found from the columns, which takes longer than all else here.
@@ -60,7 +61,7 @@ def _rule(wave: dict[str, _Check]) -> Callable[[_Check], _Check]:
 
 def rules() -> dict[str, str]:
     """The invariants by rule name."""
-    return {name: (check.__doc__ or "").strip() for name, check in (_STRUCTURE | _MEANING | _EDGES).items()}
+    return {name: (check.__doc__ or "").strip() for name, check in (_SHAPES | _STRUCTURE | _MEANING | _EDGES).items()}
 
 
 def verify(graph: Graph) -> list[Violation]:
@@ -69,8 +70,10 @@ def verify(graph: Graph) -> list[Violation]:
 
 
 def _verify(graph: Graph, *, edges: bool) -> list[Violation]:
-    found = _run(_STRUCTURE, graph)
-    return found or _run(_MEANING | (_EDGES if edges else {}), graph)
+    for wave in (_SHAPES, _STRUCTURE):
+        if found := _run(wave, graph):
+            return found
+    return _run(_MEANING | (_EDGES if edges else {}), graph)
 
 
 def require_valid(graph: Graph, *, edges: bool = True) -> None:
@@ -118,7 +121,7 @@ def _tables(graph: Graph) -> dict[str, Table]:
     }
 
 
-@_rule(_STRUCTURE)
+@_rule(_SHAPES)
 def _equal_lengths(graph: Graph) -> Iterator[str]:
     """The columns of a table are of one length and one-dimensional."""
     for name, table in _tables(graph).items():
@@ -426,7 +429,7 @@ def _judge(graph: Graph, index: int) -> str:
     if work != node.work:
         return f"{operation.name} states work {node.work}, its operands give {work}"
     tensors = [operand.dtype for operand in operands if isinstance(operand, Layout)]
-    if operation.engine is not Engine.NONE and node.dtype is not (tensors[0] if tensors else dtype):
+    if operation.kind is not Kind.NONE and node.dtype is not (tensors[0] if tensors else dtype):
         return f"{operation.name} states its work in {node.dtype}"
     return ""
 
@@ -446,10 +449,13 @@ def _channels(graph: Graph) -> Iterator[str]:
         except KernscopeError as error:
             yield f"channel {row}: {error.message}"
             continue
-        if peer != channels.receiver[row] or OPPOSITE[direction] != arrival:
-            yield f"channel {row} sends {direction} to rank {int(channels.receiver[row])}, whose neighbour is {peer}"
+        if peer != channels.receiver[row]:
+            receiver = int(channels.receiver[row])
+            yield f"channel {row} leads {direction} to rank {receiver}; that way lies rank {peer}"
+        if OPPOSITE[direction] != arrival:
+            yield f"channel {row} leads {direction} and arrives at {arrival}, not at {OPPOSITE[direction]}"
     used = np.flatnonzero(nodes.channel >= 0)
-    sends = nodes.op[used] == OPERATIONS.code("send")
+    sends = OPERATIONS.sends[nodes.op[used]]
     owner = np.where(sends, channels.sender[nodes.channel[used]], channels.receiver[nodes.channel[used]])
     for index in used[owner != nodes.rank[used]].tolist():
         yield f"node %{index} uses a channel of other ranks"

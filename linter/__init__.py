@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .findings import Diagnostic, LintReport, Place
+from .fixes.edits import Edit, Fix, apply_edits
 from .lint import explain, lint_graph
 from .rules import RULES
 
-__all__ = ["RULES", "Diagnostic", "LintReport", "Place", "explain", "lint_graph"]
+__all__ = ["RULES", "Diagnostic", "Edit", "Fix", "LintReport", "Place", "apply_edits", "explain", "lint_graph"]

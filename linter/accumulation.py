@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import attrs
 import numpy as np
 
 from ..ir.dtypes import DType
 from ..ir.graph import Graph
-from ..ir.ops import OPERATIONS
+from ..ir.ops import OPERATIONS, Linear
 from ..ir.tables import IntArray, Mode, Reason
 
 __all__ = ["Accumulation", "find_narrow_accumulations"]
 
-_SUMS = ("add", "sub", "fma")
-#: What a sum passes through without ceasing to be one: scaling, selection, conversion, copies.
-_LINEAR = (*_SUMS, "mul", "div", "neg", "cast", "where", "copy_to", "dot")
 #: An iteration's chain of operations longer than this is not followed.
 _LONGEST_CHAIN = 2_000
 
@@ -71,9 +70,11 @@ def _is_narrow(dtype: DType) -> bool:
 def _sums(graph: Graph) -> IntArray:
     """The nodes that sum, without those of composites (these accumulate in f32)."""
     nodes = graph.nodes
-    chosen = np.isin(nodes.op, [OPERATIONS.code(name) for name in _SUMS])
-    # Reads and one write: a dot with a third operand accumulates.
-    chosen |= (nodes.op == OPERATIONS.code("dot")) & (np.diff(graph.access_start) == 4)
+    # What adds in an operand that it has: a dot accumulates only with a third one. Scalars are operands, too, but no
+    # accesses: of one that is linear in its first operand any number of reads will do.
+    least = np.array([min(op.linear.operands) if op.linear and op.linear.adds else -1 for op in OPERATIONS.values()])
+    reads = np.bincount(graph.accesses.node[graph.accesses.mode == Mode.READ], minlength=len(nodes))
+    chosen = (least[nodes.op] >= 0) & (reads > least[nodes.op])
     chosen &= nodes.command == np.arange(len(nodes))
     return np.flatnonzero(chosen & (nodes.stack >= 0))
 
@@ -97,7 +98,6 @@ class _Walker:
     def __init__(self, graph: Graph, narrow: IntArray) -> None:
         self._graph = graph
         self._narrow = narrow
-        self._names = {OPERATIONS.code(name): name for name in _LINEAR}
 
     def target(self, node: int) -> int:
         """The row of the access with which a node writes: its last one."""
@@ -123,28 +123,27 @@ class _Walker:
         derived = {before}
         for node in sorted(sources):
             operands = sum(any(source in derived for source in operand) for operand in sources[node])
-            if operands == 1 or (operands and self._name(node) not in ("mul", "div")):
+            linear = self._linear(node)
+            if operands == 1 or (operands and linear is not None and linear.jointly):
                 derived.add(node)
         return sorted(derived - {before}) if after in derived else []
 
-    def _name(self, node: int) -> str | None:
-        return self._names.get(int(self._graph.nodes.op[node]))
+    def _linear(self, node: int) -> Linear | None:
+        return OPERATIONS.by_code(int(self._graph.nodes.op[node])).linear
 
     def _sources(self, node: int, first: int) -> list[list[int]]:
         """By operand that keeps a sum a sum: the nodes from ``first`` on whose results it reads."""
-        graph, name = self._graph, self._name(node)
-        if name is None or graph.nodes.command[node] != node:
+        graph, linear = self._graph, self._linear(node)
+        if linear is None or graph.nodes.command[node] != node:
             return []
         start, stop = int(graph.access_start[node]), self.target(node)
-        reads = [int(graph.accesses.storage[row]) for row in range(start, stop)]
-        if name == "dot":
-            reads = reads[2:]
-        elif name == "where":
-            reads = reads[1:]
-        elif name == "div" and 0 in dict(graph[node].attributes.get("scalars", ())):
-            reads = []  # a number divided by it
-        elif name == "div":
-            reads = reads[:1]
+        scalars = dict(graph[node].attributes.get("scalars", ()))
+        places = (place for place in itertools.count() if place not in scalars)
+        reads = [
+            int(graph.accesses.storage[row])
+            for row, place in zip(range(start, stop), places, strict=False)
+            if place in linear.operands
+        ]
         edges = graph.edges
         rows = np.arange(int(graph.edge_start[node]), int(graph.edge_start[node + 1]))
         rows = rows[(edges.reason[rows] == Reason.DATA) & (edges.source[rows] >= first)]
@@ -167,6 +166,6 @@ def _describe(graph: Graph, walker: _Walker, ring: list[int], after: int, stack:
         nodes=tuple(np.intersect1d(np.flatnonzero(graph.nodes.stack == stack), _sums(graph)).tolist()),
         storage=storages[holder],
         dtype=graph.layouts[accesses.layout[walker.target(holder)]].dtype,
-        keeper=holder if codes[holder] == OPERATIONS.code("copy_to") else None,
+        keeper=holder if OPERATIONS.copies[codes[holder]] else None,
         in_place=bool(kept),
     )

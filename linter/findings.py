@@ -12,6 +12,7 @@ import attrs
 from ..ir.errors import KernscopeError
 from ..ir.location import Location
 from .excerpt import excerpts, pointer
+from .fixes.edits import Fix
 from .source import printable
 
 __all__ = ["SEVERITIES", "Diagnostic", "Failure", "LintReport", "Place", "Severity"]
@@ -37,8 +38,9 @@ class Diagnostic:
     """One finding of one rule.
 
     ``message`` is one line with the values; ``locations`` begins with the place at fault; ``nodes`` are the ids of all
-    nodes that do it, in ascending order (a fault in a loop is one finding with many nodes); ``help`` is a concrete
-    change; ``notes`` are more lines that an error says. ``str()`` is the full text form with source excerpts.
+    nodes that do it, in ascending order (a fault in a loop is one finding with many nodes); ``help`` says what to do;
+    ``notes`` are more lines that an error says. ``fixes`` are the changes of the source that the help names, where they
+    are concrete: each alone answers the finding. ``str()`` is the full text form with source excerpts.
     """
 
     code: str
@@ -48,6 +50,7 @@ class Diagnostic:
     locations: tuple[Place, ...] = ()
     nodes: tuple[int, ...] = ()
     help: str = ""
+    fixes: tuple[Fix, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -111,12 +114,13 @@ class LintReport:
     """The findings of one graph, in one fixed order: by file, line, column, code, then first node.
 
     ``title`` says what was linted: the kernel's name, unless another was given. ``suppressed`` are the findings that
-    comments in the source silence; they count for nothing.
+    comments in the source silence; they count for nothing. ``notes`` say what was left open.
     """
 
     title: str
     diagnostics: tuple[Diagnostic, ...]
     suppressed: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.diagnostics)

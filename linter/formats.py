@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from ..ir.location import Location, shown_path
 from .excerpt import pointer
 from .findings import SEVERITIES, Diagnostic, Failure, LintReport
@@ -61,6 +63,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "severity": diagnostic.severity,
         "message": diagnostic.message,
         "help": diagnostic.help,
+        "fixes": [attrs.asdict(fix) for fix in diagnostic.fixes],
         "notes": list(diagnostic.notes),
         "nodes": list(diagnostic.nodes),
         "locations": [

@@ -46,7 +46,7 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
     end = times.start_ps + dag.duration_ps
     first = np.diff(problem.command, prepend=-1) > 0
     single = first & np.append(first[1:], True)
-    loads = np.flatnonzero((graph.nodes.op == OPERATIONS.code("load")) & single)
+    loads = np.flatnonzero(OPERATIONS.loads[graph.nodes.op] & single)
     ready = _ready_ps(problem, times, end)
     # Without an edge to wait for, the issue itself still takes its time.
     ready = np.maximum(ready, problem.cost_ps[problem.command])

@@ -15,6 +15,7 @@ from ..scheduler.in_order import Times
 from ..scheduler.list_search import check_effort
 from ..scheduler.machine import Machine
 from ..scheduler.policies import Deadlock, run_policy
+from ..scheduler.policy_registry import LAZY
 from ..scheduler.problem import Problem, make_problem
 from ..scheduler.schedule import machine_of
 
@@ -46,9 +47,9 @@ def run_lazy(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> 
     Raises ``MachineError`` where that is no preset, ``TargetMismatchError`` for a machine of another target.
     """
     problem = make_problem(graph, machine_of(graph, machine))
-    times = run_policy(problem, "lazy", check_effort("fast"))
+    times = run_policy(problem, LAZY, check_effort("fast"))
     if isinstance(times, Deadlock):
-        return LazyRun(problem, deadlock_error(graph, "lazy", times.waits), None, ())
+        return LazyRun(problem, deadlock_error(graph, LAZY, times.waits), None, ())
     return LazyRun(problem, None, times, _held_sends(problem, times))
 
 

@@ -26,6 +26,7 @@ def lint_graph(
     ignore: Iterable[str] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
     title: str | None = None,
+    again: Graph | Exception | None = None,
 ) -> LintReport:
     """The findings of the rules on a graph.
 
@@ -37,6 +38,8 @@ def lint_graph(
     A comment ``# kernscope: ignore[KS201]`` on a statement silences that rule there: such findings are the report's
     ``suppressed``, and a comment that silences nothing is one of its own (KS001).
 
+    ``again`` is what came of tracing the kernel a second time: another graph, or what it raised.
+
     Trace with ``on_overflow="record"`` and bounds recorded, or those faults raise before there is a graph.
 
     Raises ``RuleError`` for an unknown rule, ``OptionError`` for a wrong option, ``InvalidGraphError`` for a graph that
@@ -45,7 +48,7 @@ def lint_graph(
     require_valid(graph)
     chosen = select_rules(select, ignore, RULES)
     values = option_values(options or {}, RULES)
-    shared = LintContext(graph, machine)
+    shared = LintContext(graph, machine, again=again)
     ran = {rule.code for rule in chosen if not rule.judges_suppressions}
     found = [d for rule in chosen if rule.code in ran for d in _run(rule, shared, values[rule.code])]
     kept, suppressed, unused = split_suppressed(found, suppressions_of(graph))
@@ -69,6 +72,7 @@ def _run(rule: Rule, shared: LintContext, options: Mapping[str, Any]) -> Iterabl
             locations=finding.places,
             nodes=finding.nodes,
             help=finding.help,
+            fixes=finding.fixes,
         )
 
 

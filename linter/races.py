@@ -248,7 +248,7 @@ class _Reach:
 
     def __init__(self, graph: Graph) -> None:
         nodes, edges = graph.nodes, graph.edges
-        sends = nodes.op == OPERATIONS.code("send")
+        sends = OPERATIONS.sends[nodes.op]
         # Chain 2c are the sends of channel c, chain 2c + 1 its receives.
         on_chain = np.flatnonzero(nodes.channel >= 0)
         chain = nodes.channel[on_chain].astype(np.int64) * 2 + ~sends[on_chain]

@@ -59,7 +59,7 @@ def _loads(graph: Graph) -> _Loads:
     composite[1:] |= nodes.command[1:] != np.arange(1, len(nodes))
     composite[:-1] |= composite[1:] & (nodes.command[1:] != np.arange(1, len(nodes)))
     # One with a single access pads all it gives: it reads nothing.
-    chosen = (nodes.op == OPERATIONS.code("load")) & ~composite & (last_row == first_row + 1)
+    chosen = OPERATIONS.loads[nodes.op] & ~composite & (last_row == first_row + 1)
     node = np.flatnonzero(chosen)
     if not len(node):
         return _Loads(node, node, node)

@@ -14,8 +14,11 @@ from ..ir.messages import MessageFault, message_faults
 from ..ir.text import quote
 from ..scheduler.liveness import Liveness, liveness
 from .findings import Place, Severity
+from .fixes.edits import Fix
 from .lazy import LazyRun, run_lazy
+from .overwritten import OverwrittenLoad, find_overwritten_loads
 from .races import Race, find_races
+from .readers import Readers
 from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
@@ -42,18 +45,21 @@ class Finding:
     places: tuple[Place, ...] = ()
     nodes: tuple[int, ...] = ()
     help: str = ""
+    fixes: tuple[Fix, ...] = ()
 
 
 @attrs.frozen(slots=False, eq=False)
 class LintContext:
     """What all rules look at: the graph, the machine to schedule it for (None: the one it was traced for); and analyses
-    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only.
+    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only;
+    ``again`` is what came of tracing the kernel a second time (None: it was not).
     """
 
     graph: Graph
     machine: Any = None
     unused_suppressions: tuple[Suppression, ...] = ()
     memory: int | None = None
+    again: Graph | Exception | None = None
 
     @cached_property
     def liveness(self) -> Liveness:
@@ -71,6 +77,11 @@ class LintContext:
         return iter([self]) if len(places) == 1 else (attrs.evolve(self, memory=place) for place in places)
 
     @cached_property
+    def readers(self) -> Readers:
+        """Who reads which storage."""
+        return Readers(self.graph)
+
+    @cached_property
     def message_faults(self) -> list[MessageFault]:
         """Messages without a partner, or with one that expects another tile."""
         return message_faults(self.graph)
@@ -79,6 +90,11 @@ class LintContext:
     def lazy_run(self) -> LazyRun:
         """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
         return run_lazy(self.graph, self.machine)
+
+    @cached_property
+    def overwritten_loads(self) -> list[OverwrittenLoad]:
+        """Loads that are written over before anything reads them."""
+        return find_overwritten_loads(self.graph)
 
     @cached_property
     def races(self) -> list[Race]:

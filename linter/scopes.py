@@ -10,7 +10,7 @@ from ..ir.tables import IntArray
 from ..scheduler.liveness import Liveness
 from .allocations import call_parts, line_numbers
 
-__all__ = ["DeadAtPeak", "UnscopedLoop", "dead_at_peak", "find_unscoped_loops", "peak_with_scopes"]
+__all__ = ["DeadAtPeak", "UnscopedLoop", "dead_at_peak", "find_unscoped_loops", "peak_with_copies", "peak_with_scopes"]
 
 
 @attrs.frozen(eq=False)
@@ -114,6 +114,17 @@ def peak_with_scopes(graph: Graph, live: Liveness, loops: list[UnscopedLoop], ra
         before = np.cumsum(by_iteration).astype(np.int64)
         ends[first:stop] -= before[np.searchsorted(loop.starts, mine[first:stop], side="right") - 1]
     return int(ends.max(initial=0))
+
+
+def peak_with_copies(graph: Graph, live: Liveness, loops: list[UnscopedLoop], rank: int) -> int:
+    """The same at most, if each iteration gave what is ``kept`` back as well, copied into handles made before the loop:
+    one for each line."""
+    _, first = np.unique(graph.storages.stack[np.concatenate([loop.kept for loop in loops])], return_index=True)
+    handles = np.concatenate([loop.kept for loop in loops])[first]
+    all_given = [
+        attrs.evolve(loop, rows=np.union1d(loop.rows, loop.kept), kept=np.zeros(0, dtype=np.int64)) for loop in loops
+    ]
+    return peak_with_scopes(graph, live, all_given, rank) + int(live.held_bytes[handles].sum())
 
 
 @attrs.frozen(eq=False)

@@ -1,20 +1,15 @@
-"""A kernel's source text, as far as it can be read: lines for excerpts, and which loop a line lies in."""
+"""A kernel's source text, as far as it can be read."""
 
 from __future__ import annotations
 
-import ast
 import linecache
 import os
 import re
-from collections.abc import Iterator
-from functools import lru_cache
-
-import attrs
 
 from ..ir import location
 from ..ir.location import Location
 
-__all__ = ["Loop", "character_column", "enclosing_loop", "printable", "shares_its_line", "shown_path", "source_lines"]
+__all__ = ["character_column", "printable", "shares_its_line", "shown_path", "source_lines"]
 
 #: A saved graph can name any path; what is larger than this is no kernel's source and is not read.
 _LARGEST_SOURCE_BYTES = 4 << 20
@@ -79,38 +74,3 @@ def shares_its_line(location: Location) -> bool:
     before = lines[location.line - 1].encode()[: location.column].decode(errors="replace")
     after = lines[location.end_line - 1].encode()[location.end_column :].decode(errors="replace")
     return not (_ASSIGNED.fullmatch(before) and _COMMENT.fullmatch(after))
-
-
-@attrs.frozen
-class Loop:
-    """A loop in the source: the line of its ``for`` or ``while``, and the first and last line of its body."""
-
-    line: int
-    first: int
-    last: int
-
-
-def enclosing_loop(location: Location) -> Loop | None:
-    """The loop that runs a line again and again: the innermost one around it in its own function, else around the call
-    of that function, and so on outward. None where there is none, or no source."""
-    for frame in (location, *location.stack):
-        around = [loop for loop in _loops(source_lines(frame.file)) if loop.first <= frame.line <= loop.last]
-        if around:
-            return max(around, key=lambda loop: (loop.first, -loop.last))
-    return None
-
-
-@lru_cache(maxsize=16)
-def _loops(lines: tuple[str, ...]) -> tuple[Loop, ...]:
-    try:
-        tree = ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    return tuple(_loops_in(tree))
-
-
-def _loops_in(tree: ast.AST) -> Iterator[Loop]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For | ast.While):
-            last = node.body[-1]
-            yield Loop(node.lineno, node.body[0].lineno, last.end_lineno or last.lineno)

@@ -8,8 +8,9 @@ import attrs
 import numpy as np
 
 from ..ir.tables import IntArray, Reason
-from .constraints import IN_ORDER_POLICIES, ArcKind, make_constraints
+from .constraints import ArcKind, make_constraints
 from .lanes import lane_predecessors
+from .policy_registry import Policy
 from .problem import Problem
 
 __all__ = ["Cause", "CauseColumns", "WaitedFor", "find_causes"]
@@ -66,7 +67,7 @@ class CauseColumns:
 _OTHERS = {int(ArcKind.ENGINE): Cause.ENGINE, int(ArcKind.ISSUE): Cause.ISSUE, int(ArcKind.PROGRAM): Cause.PROGRAM}
 
 
-def find_causes(problem: Problem, policy: str, issue: IntArray, start: IntArray, lane: IntArray) -> CauseColumns:
+def find_causes(problem: Problem, policy: Policy, issue: IntArray, start: IntArray, lane: IntArray) -> CauseColumns:
     """The causes of all nodes: an edge before the engine before the issue before program order; then the smallest
     id."""
     n, dag = len(problem), problem.dag
@@ -88,7 +89,7 @@ def find_causes(problem: Problem, policy: str, issue: IntArray, start: IntArray,
     held = np.flatnonzero((before >= 0) & (start > 0))
     held = held[end[before[held]] == start[held]]
     claim(held, ArcKind.ENGINE, before[held])
-    if policy in IN_ORDER_POLICIES:
+    if policy.in_order:
         following, previous = _queued_behind(problem)
         late = (start[previous] == start[following]) & (start[following] > 0)
         claim(following[late], ArcKind.ENGINE, previous[late])
@@ -110,12 +111,12 @@ def _queued_behind(problem: Problem) -> tuple[IntArray, IntArray]:
     return queue[1:][same], queue[:-1][same]
 
 
-def _held_cpu(problem: Problem, policy: str, issue: IntArray, end: IntArray) -> IntArray:
+def _held_cpu(problem: Problem, policy: Policy, issue: IntArray, end: IntArray) -> IntArray:
     """By command: the node whose end the CPU waited for last, before it or before one of the commands it issued without
     a wait up to this one; -1: none."""
     commands = len(problem.first_node)
     holder = np.full(commands, -1, dtype=np.int64)
-    if policy not in ("blocking", "lazy"):  # nothing holds the CPU
+    if not policy.holds_cpu:
         return holder
     constraints = make_constraints(problem, policy)
     n = constraints.nodes

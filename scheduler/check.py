@@ -13,12 +13,13 @@ import numpy as np
 
 from ..ir.errors import ArgumentError, shown
 from ..ir.graph import Graph
+from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray
 from .check_channels import check_channels
 from .check_issue import check_issue
 from .check_memory import memory_waits
 from .check_rules import RULES, CheckableSchedule, Violation, describe, pairs
-from .check_work import Account, account_for
+from .check_work import KNOWN_KINDS, Account, account_for
 from .machine import Machine
 
 __all__ = ["RULES", "Violation", "check"]
@@ -35,7 +36,7 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
     other rule could be judged. Raises ``ArgumentError`` for what is no schedule, and nothing for a wrong one.
     """
     _expect_schedule(schedule)
-    found = list(_shape(schedule))
+    found = [*_shape(schedule), *_unknown(schedule)]
     if not found:
         account = account_for(schedule.graph, schedule.machine)
         for part in (_target(schedule), _times(schedule, account), _engines(schedule, account), _lanes(schedule)):
@@ -64,6 +65,16 @@ def _shape(schedule: CheckableSchedule) -> Iterator[Violation]:
             yield Violation("shape", (), f"{name} holds {column.dtype}, not whole numbers")
 
 
+def _unknown(schedule: CheckableSchedule) -> Iterator[Violation]:
+    """What the checker has no rule for is not taken for right."""
+    nodes = schedule.graph.nodes
+    for code in np.unique(nodes.op).tolist():
+        operation = OPERATIONS.by_code(code)
+        if operation.kind not in KNOWN_KINDS:
+            where = tuple(np.flatnonzero(nodes.op == code).tolist())
+            yield Violation("engine", where, f"the checker knows no operations of kind {operation.kind}")
+
+
 def _target(schedule: CheckableSchedule) -> Iterator[Violation]:
     for difference in schedule.graph.target.differences(schedule.machine.target):
         yield Violation("target", (), f"the graph was traced for another target than the machine's: {difference}")
@@ -85,7 +96,7 @@ def _times(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]
 
 def _engines(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
     graph, machine = schedule.graph, schedule.machine
-    channels = {"dma_read": machine.dma_read.channels, "dma_write": machine.dma_write.channels}
+    channels = {engine.name: engine.channels for engine in machine.engines}
     number: dict[tuple[int, str], int] = {}
     for index, engine in enumerate(schedule.engines):
         if number.setdefault((engine.rank, engine.name), index) != index:

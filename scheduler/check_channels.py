@@ -17,8 +17,8 @@ def check_channels(schedule: CheckableSchedule) -> Iterator[Violation]:
     """The violations of the rules ``message``, ``credit`` and ``fifo``. Messages without partner wait for nothing."""
     graph = schedule.graph
     start, end = schedule.start_ps, schedule.end_ps
-    send, send_channel, send_number = _numbered(schedule, ("send",))
-    receive, receive_channel, receive_number = _numbered(schedule, ("recv", "recv_async"))
+    send, send_channel, send_number = _numbered(schedule, OPERATIONS.sends)
+    receive, receive_channel, receive_number = _numbered(schedule, OPERATIONS.receives)
     width = np.int64(len(graph) + graph.target.slots + 1)
     send_key, receive_key = send_channel * width + send_number, receive_channel * width + receive_number
     _, sent, received = np.intersect1d(send_key, receive_key, assume_unique=True, return_indices=True)
@@ -53,10 +53,11 @@ def check_channels(schedule: CheckableSchedule) -> Iterator[Violation]:
         )
 
 
-def _numbered(schedule: CheckableSchedule, names: tuple[str, ...]) -> tuple[IntArray, IntArray, IntArray]:
-    """The nodes of these operations by channel, then in program order; their channels; their numbers in them."""
+def _numbered(schedule: CheckableSchedule, chosen: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The nodes of these operations (a mask by code) by channel, then in program order; their channels; their numbers
+    in them."""
     nodes = schedule.graph.nodes
-    found = np.flatnonzero(np.isin(nodes.op, [OPERATIONS.code(name) for name in names]))
+    found = np.flatnonzero(chosen[nodes.op])
     found = found[np.argsort(nodes.channel[found], kind="stable")]
     channel = nodes.channel[found].astype(np.int64)
     return found, channel, np.arange(len(found)) - np.searchsorted(channel, channel)

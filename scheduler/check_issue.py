@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from ..ir.errors import PolicyError
 from ..ir.graph import Graph
 from ..ir.layout import Layout
 from ..ir.ops import OPERATIONS
-from ..ir.tables import IntArray, Mode
+from ..ir.tables import IntArray, Mode, Reason
 from .check_memory import memory_waits
 from .check_rules import CheckableSchedule, Violation, describe, pairs
 from .check_work import Account
 
-__all__ = ["POLICIES", "check_issue"]
-
-_IN_ORDER = ("blocking", "lazy", "queued")
-POLICIES = (*_IN_ORDER, "list", "optimal")
+__all__ = ["check_issue"]
 
 
 def check_issue(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
     """The violations of the rules ``issue`` and ``policy``."""
     yield from _issues(schedule, account)
-    if schedule.policy not in POLICIES:
-        yield Violation("policy", (), f"unknown policy {schedule.policy!r}; known: {', '.join(POLICIES)}")
-    if schedule.policy in _IN_ORDER:
+    try:
+        rules = schedule.rules
+    except PolicyError as error:
+        yield Violation("policy", (), f"{error.message}: {error.help}")
+        return
+    if rules.in_order:
         yield from _in_order(schedule)
-    if schedule.policy == "blocking":
-        previous, following = _consecutive(account)
-        yield from _held(schedule, account, previous, following, "blocking issues one command after the other's end")
-    if schedule.policy == "lazy":
-        previous, following = _consecutive(account)
-        waits = ~account.goes_on[previous]
-        yield from _held(schedule, account, previous[waits], following[waits], "lazy goes on at that command's end")
-        yield from _lazy_waits(schedule, account)
+    previous, following = _consecutive(account)
+    if rules.holds == "all":
+        why = f"{schedule.policy} issues one command after the other's end"
+        yield from _held(schedule, account, previous, following, why)
+    elif rules.holds == "synchronous":
+        waits, why = ~account.goes_on[previous], f"{schedule.policy} goes on at that command's end"
+        yield from _held(schedule, account, previous[waits], following[waits], why)
+    elif rules.holds != "none":
+        yield Violation("policy", (), f"the checker knows no policy that holds {rules.holds!r}")
+    yield from _waits(schedule, account, rules.waits_for)
 
 
 def _consecutive(account: Account) -> tuple[IntArray, IntArray]:
@@ -70,7 +73,15 @@ def _issues(schedule: CheckableSchedule, account: Account) -> Iterator[Violation
         begins[following],
         "the issue of {b} begins at {at} ps, before that of {a} ends at {limit} ps",
     )
+    for node in first[schedule.start_ps[first] < issue[first]].tolist():
+        yield Violation(
+            "issue",
+            (node,),
+            f"{describe(schedule.graph, node)} starts at {schedule.start_ps[node]} ps, before it is issued at "
+            f"{issue[node]} ps",
+        )
     nodes = np.flatnonzero(account.command >= 0)
+    nodes = nodes[first[account.command[nodes]] != nodes]
     head = first[account.command[nodes]]
     yield from pairs(
         schedule,
@@ -118,12 +129,23 @@ def _held(
     )
 
 
-def _lazy_waits(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
-    """Under ``lazy`` a command is issued when its data is there and, for a send, its slot is free."""
-    graph = schedule.graph
-    begins = np.full(len(graph), np.iinfo(np.int64).max)
+def _waits(schedule: CheckableSchedule, account: Account, reasons: Collection[int]) -> Iterator[Violation]:
+    """A command is issued when its data is there and, for a send, its slot is free, where the CPU waits for these."""
+    unknown = sorted(set(reasons) - {Reason.DATA, Reason.CREDIT})
+    if unknown:
+        yield Violation("policy", (), f"the checker knows no policy that waits for {Reason(unknown[0]).label}")
+    begins = np.full(len(schedule.graph), np.iinfo(np.int64).max)
     issued = account.command >= 0
     begins[issued] = _issue_begins(schedule, account)[account.command[issued]]
+    if Reason.DATA in reasons:
+        yield from _data_waits(schedule, account, begins)
+    if Reason.CREDIT in reasons:
+        yield from _credit_waits(schedule, begins)
+
+
+def _data_waits(schedule: CheckableSchedule, account: Account, begins: IntArray) -> Iterator[Violation]:
+    graph = schedule.graph
+    issued = account.command >= 0
     # A marker reads nothing; a node of a composite never waits at issue for another one of it.
     group = np.where(issued, account.command, -1 - np.arange(len(graph)))
     asks = (graph.accesses.mode == Mode.READ) & ~_fed_within(graph, account)
@@ -134,7 +156,6 @@ def _lazy_waits(schedule: CheckableSchedule, account: Account) -> Iterator[Viola
             f"the issue of {describe(graph, wait.node)} begins at {begins[wait.node]} ps, before "
             f"{describe(graph, wait.earlier)}, whose data it reads, ends at {schedule.end_ps[wait.earlier]} ps",
         )
-    yield from _lazy_credit(schedule, begins)
 
 
 def _fed_within(graph: Graph, account: Account) -> IntArray:
@@ -167,11 +188,11 @@ def _walked(layout: Layout) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((s, n) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1 and s))
 
 
-def _lazy_credit(schedule: CheckableSchedule, begins: IntArray) -> Iterator[Violation]:
+def _credit_waits(schedule: CheckableSchedule, begins: IntArray) -> Iterator[Violation]:
     graph = schedule.graph
     nodes, slots = graph.nodes, graph.target.slots
-    kinds = np.isin(nodes.op, [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
-    sends = np.flatnonzero(nodes.op == OPERATIONS.code("send"))
+    kinds = OPERATIONS.receives[nodes.op]
+    sends = np.flatnonzero(OPERATIONS.sends[nodes.op])
     freeing: list[int] = []
     freed: list[int] = []
     for channel in range(len(graph.channels)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 import attrs
@@ -32,6 +32,18 @@ RULES = (
 )
 
 
+class PolicyRules(Protocol):
+    """What the checker reads of a policy: which commands hold the CPU until their end (``"none"``, ``"synchronous"``,
+    ``"all"``), for the ends of which edges it waits before a command, and whether engines keep program order."""
+
+    @property
+    def holds(self) -> str: ...
+    @property
+    def waits_for(self) -> Collection[int]: ...
+    @property
+    def in_order(self) -> bool: ...
+
+
 class EngineInstance(Protocol):
     """One engine of one rank."""
 
@@ -57,6 +69,8 @@ class CheckableSchedule(Protocol):
 
     @property
     def policy(self) -> str: ...
+    @property
+    def rules(self) -> PolicyRules: ...
 
     @property
     def issue_ps(self) -> IntArray: ...

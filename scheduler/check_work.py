@@ -14,28 +14,17 @@ import numpy as np
 
 from ..ir.graph import Graph
 from ..ir.layout import Layout
-from ..ir.ops import OPERATIONS, Family
+from ..ir.ops import OPERATIONS, Family, Operation
 from ..ir.tables import IntArray, Mode
 from .machine import Machine
+from .machine_parts import Dma, Engine, Gemm, Link, Math
 
-__all__ = ["Account", "account_for"]
+__all__ = ["KNOWN_KINDS", "Account", "account_for"]
 
-#: Operations whose command lets the CPU go on under ``lazy``; a composite is the fourth.
-_GOES_ON = ("load", "recv_async", "send")
-_ENGINE_OF_OPERATION = {
-    "load": "dma_read",
-    "store": "dma_write",
-    "dot": "gemm",
-    "send": "link",
-    "recv": "",
-    "recv_async": "",
-    "wait": "",
-    "scope_enter": "",
-    "scope_exit": "",
-}
 #: Reductions and softmax touch each element of what they read, everything else each element of its result.
 _COUNTS_INPUT = (Family.REDUCTION, Family.SOFTMAX)
-_COST_DEFAULT = ("copy_to", "fill", "cast")
+#: The class of costs that a machine cannot list.
+_UNLISTED = "move"
 
 
 @attrs.frozen(eq=False)
@@ -59,16 +48,21 @@ class Account:
 def account_for(graph: Graph, machine: Machine) -> Account:
     """The account of a graph on a machine."""
     nodes = graph.nodes
-    names = np.array(OPERATIONS.names)[nodes.op] if len(graph) else np.array([], dtype=np.str_)
-    engine_names, engine = _engines(graph)
-    is_marker = np.isin(nodes.op, [OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")])
+    operations = list(OPERATIONS.values())
+    engine_names, engine = _engines(graph, machine)
+    is_marker = np.array([operation.family is Family.MARKER for operation in operations], dtype=np.bool_)[nodes.op]
     first, inverse = np.unique(nodes.command[~is_marker], return_inverse=True)
     command = np.full(len(graph), -1, dtype=np.int64)
     command[~is_marker] = inverse
     composite = np.bincount(inverse, minlength=len(first)) > 1
-    alone = {name: _issue_cost(machine, name, _ENGINE_OF_OPERATION.get(name, "math")) for name in OPERATIONS.names}
-    by_code = np.array([alone[name] for name in OPERATIONS.names], dtype=np.int64)
-    cost = np.where(composite, _issue_cost(machine, "composite", "gemm"), by_code[nodes.op[first]])
+    homes = [_engine_of(machine, operation) for operation in operations]
+    alone = [
+        _issue_cost(machine, operation.name, home.name if home is not None else "")
+        for operation, home in zip(operations, homes, strict=True)
+    ]
+    products = next((engine.name for engine in machine.engines if engine.kind == "matmul"), "")
+    by_code = np.array(alone, dtype=np.int64)
+    cost = np.where(composite, _issue_cost(machine, "composite", products), by_code[nodes.op[first]])
     return Account(
         duration_ps=_durations(graph, machine),
         engine_names=engine_names,
@@ -78,19 +72,36 @@ def account_for(graph: Graph, machine: Machine) -> Account:
         first=first.astype(np.int64),
         rank=nodes.rank[first],
         cost_ps=cost.astype(np.int64),
-        goes_on=composite | np.isin(names[first], _GOES_ON),
+        goes_on=composite
+        | np.array([operation.asynchronous for operation in operations], dtype=np.bool_)[nodes.op[first]],
     )
 
 
-def _engines(graph: Graph) -> tuple[tuple[str, ...], IntArray]:
-    links = tuple(f"link:{direction}" for direction in graph.target.directions)
-    names = ("dma_read", "dma_write", "gemm", "math", *links)
-    kinds = [_ENGINE_OF_OPERATION.get(name, "math") for name in OPERATIONS.names]
-    number = np.array([names.index(kind) if kind in names else -1 for kind in kinds], dtype=np.int64)
-    engine = number[graph.nodes.op]
-    sends = np.flatnonzero(graph.nodes.op == OPERATIONS.code("send"))
-    engine[sends] = names.index(links[0]) + graph.channels.direction[graph.nodes.channel[sends]]
-    return names, engine
+def _engine_of(machine: Machine, operation: Operation) -> Engine | None:
+    """The first engine listed of the operation's kind that reaches its operands and its result."""
+    target = machine.target
+    place = {"scratch": target.results, "global": target.memory_names[target.global_memory]}
+    for engine in machine.engines:
+        reaches = place[operation.reads_from] in engine.reads
+        if operation.writes_to in place:
+            reaches = reaches and place[operation.writes_to] in engine.writes
+        if reaches and engine.kind == operation.kind:
+            return engine
+    return None
+
+
+def _engines(graph: Graph, machine: Machine) -> tuple[tuple[str, ...], IntArray]:
+    own = [engine.name for engine in machine.engines if engine.kind != "link"]
+    link = [engine.name for engine in machine.engines if engine.kind == "link"]
+    names = (*own, *(f"{name}:{direction}" for name in link[:1] for direction in graph.target.directions))
+    number = []
+    for operation in OPERATIONS.values():
+        engine = _engine_of(machine, operation)
+        number.append(own.index(engine.name) if engine is not None and engine.kind != "link" else -1)
+    found = np.array(number, dtype=np.int64)[graph.nodes.op]
+    sends = np.flatnonzero(np.array([o.kind == "link" for o in OPERATIONS.values()], dtype=np.bool_)[graph.nodes.op])
+    found[sends] = len(own) + graph.channels.direction[graph.nodes.channel[sends]]
+    return names, found
 
 
 def _issue_cost(machine: Machine, operation: str, engine: str) -> int:
@@ -146,52 +157,54 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
 
 
 def _duration(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
-    kind = _ENGINE_OF_OPERATION.get(name, "math")
-    if kind == "":
+    operation = OPERATIONS[name]
+    if operation.kind == "none":
         return 0
-    return _BY_ENGINE[kind](machine, name, a, b, result)
+    engine = _engine_of(machine, operation)
+    return _BY_KIND[operation.kind](machine, engine, operation, a, b, result) if engine is not None else -1
 
 
-def _transfer(latency_ns: Fraction, bytes_per_ns: Fraction, moved: Layout | None) -> int:
+def _transfer(
+    machine: Machine, engine: Engine, operation: Operation, a: Layout | None, b: Layout | None, result: Layout | None
+) -> int:
     # A ragged load wholly outside its tensor reads nothing: the latency alone.
-    nbytes = moved.nbytes if moved is not None else 0
-    return _ceiling((latency_ns + nbytes / bytes_per_ns) * 1000)
+    nbytes = a.nbytes if a is not None else 0
+    port = engine.cost
+    assert isinstance(port, Dma | Link)
+    return _ceiling((port.latency_ns + nbytes / port.bytes_per_ns) * 1000)
 
 
-def _dma_read(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
-    return _transfer(machine.dma_read.latency_ns, machine.dma_read.bytes_per_ns, a)
-
-
-def _dma_write(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
-    return _transfer(machine.dma_write.latency_ns, machine.dma_write.bytes_per_ns, a)
-
-
-def _link(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
-    return _transfer(machine.link.latency_ns, machine.link.bytes_per_ns, a)
-
-
-def _gemm(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
-    assert a is not None and b is not None
+def _matmul(
+    machine: Machine, engine: Engine, operation: Operation, a: Layout | None, b: Layout | None, result: Layout | None
+) -> int:
+    unit = engine.cost
+    assert a is not None and b is not None and isinstance(unit, Gemm)
     (m, k), n = a.shape, b.shape[1]
-    unit, rates = machine.gemm, dict(machine.gemm.rate.listed)
+    rates = dict(unit.rate.listed)
     steps = _ceiling(k, rates.get(a.dtype.name, unit.rate.default))
     cycles = unit.startup_cycles + _ceiling(m, unit.rows) * _ceiling(n, unit.cols) * steps
     return _ceiling(cycles * 1000, machine.clock_ghz)
 
 
-def _math(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
-    counted = a if OPERATIONS[name].family in _COUNTS_INPUT else result
-    assert counted is not None
-    unit, listed = machine.math, dict(machine.math.cycles.listed)
-    each = unit.cycles.default if name in _COST_DEFAULT else listed.get(name, unit.cycles.default)
+def _elementwise(
+    machine: Machine, engine: Engine, operation: Operation, a: Layout | None, b: Layout | None, result: Layout | None
+) -> int:
+    unit = engine.cost
+    counted = a if operation.family in _COUNTS_INPUT else result
+    assert counted is not None and isinstance(unit, Math)
+    listed, default = dict(unit.cycles.listed), unit.cycles.default
+    of_class = listed.get(str(operation.cost), default)
+    each = default if operation.cost == _UNLISTED else listed.get(operation.name, of_class)
     cycles = unit.startup_cycles + _ceiling(counted.size, unit.lanes) * each
     return _ceiling(cycles * 1000, machine.clock_ghz)
 
 
-_BY_ENGINE: dict[str, Callable[[Machine, str, Layout | None, Layout | None, Layout | None], int]] = {
-    "dma_read": _dma_read,
-    "dma_write": _dma_write,
-    "link": _link,
-    "gemm": _gemm,
-    "math": _math,
+_Duration = Callable[[Machine, Engine, Operation, Layout | None, Layout | None, Layout | None], int]
+#: A kind that is not listed here is one that the checker does not know: it refuses to judge (``check``).
+_BY_KIND: dict[str, _Duration] = {
+    "transfer": _transfer,
+    "link": _transfer,
+    "matmul": _matmul,
+    "elementwise": _elementwise,
 }
+KNOWN_KINDS = frozenset({*_BY_KIND, "none"})

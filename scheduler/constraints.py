@@ -13,13 +13,12 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from ..ir.tables import IntArray, Reason
+from ..ir.tables import IntArray
 from .dag import topological_order
+from .policy_registry import Holds, Policy
 from .problem import Problem
 
-__all__ = ["IN_ORDER_POLICIES", "ArcKind", "Constraints", "make_constraints"]
-
-IN_ORDER_POLICIES = ("blocking", "lazy", "queued")
+__all__ = ["ArcKind", "Constraints", "make_constraints"]
 
 
 class ArcKind(enum.IntEnum):
@@ -63,12 +62,11 @@ class Constraints:
         return np.searchsorted(self.target, np.arange(len(self.base_ps) + 1))
 
 
-def make_constraints(problem: Problem, policy: str) -> Constraints:
+def make_constraints(problem: Problem, policy: Policy) -> Constraints:
     """The arcs of an in-order policy (``machine-and-schedule`` of the design: wait, issue, start).
 
-    The CPU (1) waits: under ``blocking`` for the end of the command before, under ``lazy`` for the command's data
-    edges; under both for the credit of a send; (2) pays the issue; (3) the node starts when its edges and its engine
-    let it.
+    The CPU (1) waits for the ends of the commands before that hold it, and of the edges that the policy names; (2) pays
+    the issue; (3) the node starts when its edges and its engine let it.
     """
     n, dag = len(problem), problem.dag
     commands = len(problem.first_node)
@@ -81,7 +79,7 @@ def make_constraints(problem: Problem, policy: str) -> Constraints:
         (dag.source[~waited], dag.target[~waited], edge_weight[~waited], problem.reason[~waited]),
     ]
     base = np.zeros(n + commands, dtype=np.int64)
-    if policy == "queued":
+    if not policy.holds_cpu:
         # Nothing holds the CPU: every issue ends at a time known beforehand.
         base[:n] = dag.release_ps
         base[n:] = dag.release_ps[problem.first_node]
@@ -113,21 +111,13 @@ def _all(count: int, kind: ArcKind) -> IntArray:
     return np.full(count, kind, dtype=np.uint8)
 
 
-def _waited_edges(problem: Problem, policy: str) -> IntArray:
+def _waited_edges(problem: Problem, policy: Policy) -> IntArray:
     """The edges that the CPU itself waits for before it issues the command: they need no arc of their own to the
     node."""
     dag = problem.dag
-    if policy == "queued":
-        return np.zeros(len(dag.source), dtype=np.bool_)
     between = problem.command[dag.source] != problem.command[dag.target]
-    credit = problem.reason == Reason.CREDIT
-    if policy == "lazy":
-        waited: IntArray = between & ((problem.reason == Reason.DATA) | credit)
-        return waited
-    # Under `blocking` the data is there anyway. A full channel holds the CPU under both, before the issue: else an
-    # issue cost could hide behind that wait under `blocking` only, and `lazy` would come out slower.
-    held: IntArray = between & credit
-    return held
+    waited: IntArray = between & np.isin(problem.reason, sorted(policy.waits_for))
+    return waited
 
 
 def _engine_order(problem: Problem) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -142,14 +132,16 @@ def _engine_order(problem: Problem) -> tuple[IntArray, IntArray, IntArray, IntAr
     return before, after, weight, _all(len(before), ArcKind.ENGINE)
 
 
-def _program_order(problem: Problem, policy: str) -> list[tuple[IntArray, IntArray, IntArray, IntArray]]:
+def _program_order(problem: Problem, policy: Policy) -> list[tuple[IntArray, IntArray, IntArray, IntArray]]:
     """Each command's issue after the command before it on its rank: after its issue, or after all its nodes' ends."""
     n = len(problem)
     rank = problem.command_rank
     following = np.flatnonzero(rank[:-1] == rank[1:]) + 1
     cost = problem.cost_ps[following]
     after_issue = (n + following - 1, n + following, cost, _all(len(following), ArcKind.PROGRAM))
-    holds = np.ones(len(rank), dtype=np.bool_) if policy == "blocking" else ~problem.asynchronous
+    holds = np.full(len(rank), policy.holds is not Holds.NONE)
+    if policy.holds is Holds.SYNCHRONOUS:
+        holds &= ~problem.asynchronous
     has_next = np.zeros(len(rank), dtype=np.bool_)
     has_next[following - 1] = True
     nodes = np.flatnonzero((holds & has_next)[problem.command])

@@ -9,6 +9,7 @@ from ..ir.graph import Graph
 from ..ir.tables import Reason
 from .constraints import ArcKind, Constraints
 from .dag import find_cycle
+from .policy_registry import Holds, Policy
 from .problem import Problem
 
 __all__ = ["Wait", "deadlock_error", "edge_cycle", "waiting_cycle"]
@@ -82,7 +83,7 @@ _EMPTY = "let one rank send before it receives, or post the receive with tl.recv
 _POSTED = "under blocking a posted receive blocks like any other: let one rank send before it receives"
 
 
-def deadlock_error(graph: Graph, policy: str, waits: tuple[Wait, ...]) -> DeadlockError:
+def deadlock_error(graph: Graph, policy: Policy, waits: tuple[Wait, ...]) -> DeadlockError:
     """The error for a cycle of waits: one place for each wait."""
     places, cycle = [], []
     for wait in waits:
@@ -94,7 +95,7 @@ def deadlock_error(graph: Graph, policy: str, waits: tuple[Wait, ...]) -> Deadlo
             role = f"rank {node.rank}: {node.op} waits for {other.op} of rank {other.rank} ({cause})"
             places.append((role, location))
     full = any(wait.cause == Reason.CREDIT.label for wait in waits)
-    posted = policy == "blocking" and any(graph[wait.node].op == "recv_async" for wait in waits)
+    posted = policy.holds is Holds.ALL and any(graph[wait.node].op == "recv_async" for wait in waits)
     return DeadlockError(
         f"deadlock under {policy}: {len(waits)} commands wait for each other in a cycle",
         help=_FULL if full else _POSTED if posted else _EMPTY,

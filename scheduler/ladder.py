@@ -16,7 +16,7 @@ from .bounds import Bounds, lower_bounds
 from .list_search import check_effort
 from .machine import Machine
 from .optimal import DEFAULT_LIMIT, SolverLimit
-from .policies import OPTIMAL, POLICIES, check_policy
+from .policy_registry import LADDER, POLICIES, policy_of
 from .problem import make_problem
 from .schedule import Schedule, machine_of, make_schedule
 from .schedule_tables import html_table
@@ -100,7 +100,7 @@ class Ladder:
 def compare(
     graph: Graph,
     machine: Machine | str | os.PathLike[str] | None = None,
-    policies: Iterable[str] = POLICIES,
+    policies: Iterable[str] = LADDER,
     effort: str = "normal",
     limit: SolverLimit = DEFAULT_LIMIT,
 ) -> Ladder:
@@ -113,9 +113,7 @@ def compare(
     expect_graph(graph, "compare")
     if isinstance(policies, str) or not isinstance(policies, Iterable):
         raise PolicyError(f"policies={shown(policies)}", help='pass several names: ("lazy", "list")')
-    policies = tuple(policies)
-    for policy in policies:
-        check_policy(policy)
+    wanted = [policy_of(name) for name in policies]
     check_effort(effort)
     require_valid(graph)
     refuse_unmatched(graph)
@@ -123,19 +121,19 @@ def compare(
     problem = make_problem(graph, described)
     bounds = None if problem.dag.has_cycle else lower_bounds(problem)
     rows = []
-    for policy in policies:
+    for policy in wanted:
         try:
             rows.append(
-                LadderRow(policy, make_schedule(graph, described, problem, policy, effort, bounds, limit), None)
+                LadderRow(policy.name, make_schedule(graph, described, problem, policy, effort, bounds, limit), None)
             )
         except DeadlockError as deadlock:
-            rows.append(LadderRow(policy, None, deadlock))
+            rows.append(LadderRow(policy.name, None, deadlock))
     return _with_solver_bound(Ladder(graph, described, tuple(rows), bounds))
 
 
 def _with_solver_bound(ladder: Ladder) -> Ladder:
     """What the solver of ``optimal`` has proved holds for the other rows as well."""
-    proved = [row.schedule.bounds for row in ladder if row.schedule is not None and row.policy == OPTIMAL]
+    proved = [row.schedule.bounds for row in ladder if row.schedule is not None and POLICIES[row.policy].exact]
     if not proved:
         return ladder
     rows = (attrs.evolve(row, schedule=row.schedule and attrs.evolve(row.schedule, bounds=proved[0])) for row in ladder)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from ..ir import dtypes
 from ..ir.columns import GraphColumns
 from ..ir.dtypes import DType
 from ..ir.errors import MachineError
-from ..ir.ops import OPERATIONS, Engine, Family, Operation, Work
+from ..ir.ops import OPERATIONS, Kind, Operation, Work
 from ..ir.tables import IntArray, NodeTable
+from .engines import engine_by_operation
 from .machine import Machine
-from .machine_parts import COMPOSITE, Dma, Link
+from .machine_parts import COMPOSITE, Dma, Engine, Gemm, Link, Math
 
 __all__ = [
     "LATENCY_MODELS",
@@ -33,60 +35,49 @@ __all__ = [
     "latencies_ps",
 ]
 
-LatencyModel = Callable[[Machine, Operation, Work, DType], Fraction]
+#: From an engine's costs, one clock cycle in picoseconds, and what has to be done, to exact picoseconds.
+LatencyModel = Callable[[Any, Fraction, Operation, Work, DType], Fraction]
 _PS_PER_NS = 1000
 #: All times of a schedule lie below the sum of all durations; it has to fit an int64 with room to add.
 LONGEST_PS = 1 << 61
 
 
-def _transfer(port: Dma | Link, nbytes: int) -> Fraction:
-    return (port.latency_ns + nbytes / port.bytes_per_ns) * _PS_PER_NS
+def _transfer(port: Dma | Link, cycle_ps: Fraction, operation: Operation, work: Work, dtype: DType) -> Fraction:
+    return (port.latency_ns + work[0] / port.bytes_per_ns) * _PS_PER_NS
 
 
-def _dma_read(machine: Machine, operation: Operation, work: Work, dtype: DType) -> Fraction:
-    return _transfer(machine.dma_read, work[0])
-
-
-def _dma_write(machine: Machine, operation: Operation, work: Work, dtype: DType) -> Fraction:
-    return _transfer(machine.dma_write, work[0])
-
-
-def _link(machine: Machine, operation: Operation, work: Work, dtype: DType) -> Fraction:
-    return _transfer(machine.link, work[0])
-
-
-def _gemm(machine: Machine, operation: Operation, work: Work, dtype: DType) -> Fraction:
+def _matmul(array: Gemm, cycle_ps: Fraction, operation: Operation, work: Work, dtype: DType) -> Fraction:
     m, n, k = work
-    gemm = machine.gemm
-    steps = math.ceil(Fraction(k) / gemm.rate.of(dtype.name))
-    return (gemm.startup_cycles + -(-m // gemm.rows) * -(-n // gemm.cols) * steps) * machine.cycle_ps
+    steps = math.ceil(Fraction(k) / array.rate.of(dtype.name))
+    return (array.startup_cycles + -(-m // array.rows) * -(-n // array.cols) * steps) * cycle_ps
 
 
-def _math(machine: Machine, operation: Operation, work: Work, dtype: DType) -> Fraction:
-    vector = machine.math
-    return (vector.startup_cycles + -(-work[0] // vector.lanes) * vector.cycles.of(operation.name)) * machine.cycle_ps
+def _elementwise(unit: Math, cycle_ps: Fraction, operation: Operation, work: Work, dtype: DType) -> Fraction:
+    each = unit.cycles.of(operation.name, str(operation.cost))
+    return (unit.startup_cycles + -(-work[0] // unit.lanes) * each) * cycle_ps
 
 
-def _nothing(machine: Machine, operation: Operation, work: Work, dtype: DType) -> Fraction:
-    return Fraction(0)
-
-
-#: By engine: the exact duration in picoseconds of an operation's work (``Operation.work_kind`` says what it counts).
-LATENCY_MODELS: Mapping[Engine, LatencyModel] = MappingProxyType(
+#: By kind of engine: the exact duration in picoseconds of an operation's work (``Operation.work_kind`` says what it
+#: counts).
+LATENCY_MODELS: Mapping[Kind, LatencyModel] = MappingProxyType(
     {
-        Engine.DMA_READ: _dma_read,
-        Engine.DMA_WRITE: _dma_write,
-        Engine.GEMM: _gemm,
-        Engine.MATH: _math,
-        Engine.LINK: _link,
-        Engine.NONE: _nothing,
+        Kind.TRANSFER: _transfer,
+        Kind.MATMUL: _matmul,
+        Kind.ELEMENTWISE: _elementwise,
+        Kind.LINK: _transfer,
     }
 )
 
 
 def duration_ps(machine: Machine, operation: Operation, work: Work, dtype: DType) -> int:
-    """The duration of one node in picoseconds, rounded up."""
-    return math.ceil(LATENCY_MODELS[operation.engine](machine, operation, work, dtype))
+    """The duration of one node in picoseconds, rounded up; 0 for what takes no engine."""
+    return _duration(machine, engine_by_operation(machine)[OPERATIONS.code(operation.name)], operation, work, dtype)
+
+
+def _duration(machine: Machine, engine: Engine | None, operation: Operation, work: Work, dtype: DType) -> int:
+    if engine is None:
+        return 0
+    return math.ceil(LATENCY_MODELS[engine.kind](engine.cost, machine.cycle_ps, operation, work, dtype))
 
 
 def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
@@ -98,7 +89,11 @@ def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     first, inverse = _unique_work(nodes)
     columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype)
     rows = zip(*(column[first].tolist() for column in columns), strict=True)
-    each = [duration_ps(machine, OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype]) for op, a, b, c, dtype in rows]
+    engines = engine_by_operation(machine)
+    each = [
+        _duration(machine, engines[op], OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype])
+        for op, a, b, c, dtype in rows
+    ]
     total = sum(ps * int(n) for ps, n in zip(each, np.bincount(inverse, minlength=len(each)), strict=True))
     if total >= LONGEST_PS:
         raise MachineError(
@@ -122,27 +117,25 @@ def _unique_work(nodes: NodeTable) -> tuple[IntArray, IntArray]:
 def latencies_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     """The part of each node's duration that is a transfer's latency, int64 ``(n,)``: what no bandwidth would
     shorten."""
-    by_engine = {
-        Engine.DMA_READ: machine.dma_read.latency_ns,
-        Engine.DMA_WRITE: machine.dma_write.latency_ns,
-        Engine.LINK: machine.link.latency_ns,
-    }
-    by_code = [math.ceil(by_engine.get(op.engine, Fraction(0)) * _PS_PER_NS) for op in OPERATIONS.values()]
+    costs = [engine.cost if engine is not None else None for engine in engine_by_operation(machine)]
+    by_code = [math.ceil(cost.latency_ns * _PS_PER_NS) if isinstance(cost, Dma | Link) else 0 for cost in costs]
     return np.array(by_code, dtype=np.int64)[graph.nodes.op]
 
 
 def issue_cost_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     """What the CPU pays to issue each node's command, int64 ``(n,)`` in picoseconds: non-zero only at a command's first
-    node, zero for scope markers. Of a composite it is the cost listed as ``composite``, else the GEMM's."""
+    node, zero for scope markers. Of a composite it is the cost listed as ``composite``, else that of
+    the first engine for products."""
     nodes = graph.nodes
     issue, cycle = machine.cpu.issue_cycles, machine.cycle_ps
     alone = [
-        0 if op.family is Family.MARKER else math.ceil(issue.of(op.name, str(op.engine)) * cycle)
-        for op in OPERATIONS.values()
+        0 if op.is_marker else math.ceil(issue.of(op.name, engine.name if engine is not None else "") * cycle)
+        for op, engine in zip(OPERATIONS.values(), engine_by_operation(machine), strict=True)
     ]
     cost = np.array(alone, dtype=np.int64)[nodes.op]
     ids = np.arange(len(nodes))
     inside = nodes.command != ids
-    cost[nodes.command[inside]] = math.ceil(issue.of(COMPOSITE, str(Engine.GEMM)) * cycle)
+    arrays = [engine.name for engine in machine.engines if engine.kind is Kind.MATMUL]
+    cost[nodes.command[inside]] = math.ceil(issue.of(COMPOSITE, *arrays[:1]) * cycle)
     cost[inside] = 0
     return cost

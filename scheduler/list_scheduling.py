@@ -121,10 +121,23 @@ def _list_pass(
 
 def left_shifted(dag: Dag, start: IntArray) -> IntArray:
     """The schedule with every node as early as its release, its edges and a free lane allow, taken in the order of
-    their starts: no node starts later than before. The edges must close no cycle."""
+    their starts: no node starts later than before, and none could start earlier in the order that comes out. The edges
+    must close no cycle."""
+    shifted = _shifted_once(dag, start)
+    # On several lanes a node may pass one that stood before it, and leave room for others: until nothing moves. (Times
+    # only fall, so that it ends.) On one lane the order stays, and one pass is all.
+    while np.any(dag.channels > 1) and not np.array_equal(shifted, start):
+        start, shifted = shifted, _shifted_once(dag, shifted)
+    return shifted
+
+
+def _shifted_once(dag: Dag, start: IntArray) -> IntArray:
     place = np.empty(len(dag), dtype=np.int64)
     place[dag.order] = np.arange(len(dag))
-    order = np.lexsort((place, start + dag.duration_ps, start))
+    # Of those that start at once: what takes no time, then what waited for a lane alone (it may find a better one now).
+    ready = dag.release_ps.copy()
+    np.maximum.at(ready, dag.target, (start + dag.duration_ps)[dag.source])
+    order = np.lexsort((place, start + dag.duration_ps, ready == start, dag.duration_ps > 0, start))
     end = run_loop(
         _left_shift_pass,
         len(dag),

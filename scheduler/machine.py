@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import attrs
 
 from ..ir.errors import MachineError, OptionError, did_you_mean, shown
-from ..ir.ops import Engine
+from ..ir.memories import HBM, TCM
+from ..ir.ops import Kind
 from ..ir.target import Target
-from .machine_file import SEE_VALID, known_paths, listed, plain, read_toml, replace, structure, write_toml
-from .machine_parts import Above0, Cpu, Dma, Gemm, Link, Math, Scratch, Topology
+from .machine_file import SEE_VALID, known_paths, listed, overlaid, plain, read_toml, replace, structure, write_toml
+from .machine_parts import Above0, Cpu, Dma, Engine, Gemm, Link, Math, Scratch, Topology
 
 __all__ = ["DEFAULT_MACHINE", "Machine", "load_machine", "machine_names", "parse_machine"]
 
@@ -27,7 +28,7 @@ DEFAULT_MACHINE = "ahbm-pe"
 _PRESETS = Path(__file__).with_name("machines")
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Machine:
     """A machine description. Hashable and comparable by value; make one with :func:`load_machine`."""
 
@@ -59,11 +60,18 @@ class Machine:
         """One clock cycle, in picoseconds (exact)."""
         return 1000 / self.clock_ghz
 
-    def channels(self, engine: Engine) -> int:
-        """How many nodes an engine works on at once: its lanes."""
-        if engine is Engine.DMA_READ:
-            return self.dma_read.channels
-        return self.dma_write.channels if engine is Engine.DMA_WRITE else 1
+    @cached_property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engines of a rank, in the order in which they are numbered; the link, which stands for one of each
+        direction, last."""
+        own, shared = (TCM,), (HBM,)
+        return (
+            Engine("dma_read", Kind.TRANSFER, self.dma_read.channels, shared, own, self.dma_read),
+            Engine("dma_write", Kind.TRANSFER, self.dma_write.channels, own, shared, self.dma_write),
+            Engine("gemm", Kind.MATMUL, 1, own, own, self.gemm),
+            Engine("math", Kind.ELEMENTWISE, 1, own, own, self.math),
+            Engine("link", Kind.LINK, 1, own, own, self.link),
+        )
 
     def override(self, values: Mapping[str, str]) -> Machine:
         """The machine with some fields replaced, as ``--set gemm.rows=128`` does: ``{"gemm.rows": "128"}``.
@@ -127,15 +135,38 @@ def _preset(name: str) -> Machine:
     if name not in machine_names():
         nearest = did_you_mean(name, machine_names(), what="presets")
         raise MachineError(f"no machine {name!r}", help=f"{nearest} (a file's name ends in .toml)")
-    return parse_machine((_PRESETS / f"{name}.toml").read_bytes(), f"{name}.toml")
+    return parse_machine(_preset_text(name), f"{name}.toml")
 
 
 def parse_machine(source: bytes | str, file: str) -> Machine:
-    """The machine that a TOML text describes; ``file`` is how errors call it. Raises ``MachineError``."""
-    machine, mistakes = _checked(read_toml(source, file))
+    """The machine that a TOML text describes; ``file`` is how errors call it. What the text does not say is that of its
+    ``base``, a preset, if it names one. Raises ``MachineError``."""
+    machine, mistakes = _checked(_upon_base(read_toml(source, file), file, ()))
     if machine is None:
         raise MachineError(listed(file, mistakes), help=SEE_VALID)
     return machine
+
+
+def _upon_base(data: Mapping[str, object], file: str, above: tuple[str, ...]) -> dict[str, object]:
+    """The tables of a description with those of its base below them. Bases are presets: a description opens no file
+    that it names."""
+    own = dict(data)
+    base = own.pop("base", None)
+    if base is None:
+        return own
+    names = machine_names()
+    if not isinstance(base, str) or base not in names or base in above:
+        others = [name for name in names if name not in above]
+        raise MachineError(
+            f"{file}: base: {'stands on itself' if base in above else f'no preset {shown(base)}'}",
+            help=did_you_mean(str(base), others, what="presets"),
+        )
+    below = _upon_base(read_toml(_preset_text(base), f"{base}.toml"), f"{base}.toml", (*above, base))
+    return overlaid(below, own)
+
+
+def _preset_text(name: str) -> bytes:
+    return (_PRESETS / f"{name}.toml").read_bytes()
 
 
 def _checked(data: Mapping[str, object]) -> tuple[Machine | None, list[tuple[str, str]]]:

@@ -21,7 +21,7 @@ from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError, Iterabl
 from ..ir.errors import MachineError, did_you_mean
 from .machine_parts import NumberRule, Table, TableKeys
 
-__all__ = ["SEE_VALID", "known_paths", "listed", "plain", "read_toml", "replace", "structure", "write_toml"]
+__all__ = ["SEE_VALID", "known_paths", "listed", "overlaid", "plain", "read_toml", "replace", "structure", "write_toml"]
 
 T = TypeVar("T")
 SEE_VALID = "see a valid one: kernscope machine ahbm-pe"
@@ -60,6 +60,15 @@ def _exact(text: str) -> Fraction | float:
     if not number.is_finite() or (number and abs(number.adjusted()) > _DIGITS):
         return float(number) if not number.is_finite() else math.inf
     return Fraction(number)
+
+
+def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables over tables: what both have is that of ``above``, tables within them key by key."""
+    merged = dict(below)
+    for key, value in above.items():
+        known = merged.get(key)
+        merged[key] = overlaid(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def listed(file: str, mistakes: list[tuple[str, str]]) -> str:

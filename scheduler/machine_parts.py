@@ -8,13 +8,14 @@ from typing import Annotated
 import attrs
 
 from ..ir import dtypes
-from ..ir.ops import OPERATIONS, Engine, Family
+from ..ir.ops import OPERATIONS, Cost, Family, Kind
 
 __all__ = [
     "COMPOSITE",
     "Above0",
     "Cpu",
     "Dma",
+    "Engine",
     "Gemm",
     "Link",
     "Math",
@@ -83,13 +84,17 @@ class Table:
         return self.default
 
 
-_MATH = tuple(op for op in OPERATIONS.values() if op.engine is Engine.MATH)
+_MATH = tuple(op for op in OPERATIONS.values() if op.kind is Kind.ELEMENTWISE)
 #: Copies, fills and casts cost the default, whatever the dtype.
-_PLAIN = tuple(op.name for op in _MATH if op.family is Family.CAST or op.name in ("copy_to", "fill"))
-_ENGINES = tuple(str(engine) for engine in Engine if engine is not Engine.NONE)
+_PLAIN = tuple(op.name for op in _MATH if op.cost is Cost.MOVE)
+_CLASSES = tuple(cost.value for cost in Cost if cost is not Cost.MOVE)
+#: The engines that every machine of this format has, in the order in which a rank's are numbered.
+_ENGINES = ("dma_read", "dma_write", "gemm", "math", "link")
 _COMMANDS = tuple(op.name for op in OPERATIONS.values() if op.family is not Family.MARKER)
 
-MATH_CYCLES = TableKeys(tuple(op.name for op in _MATH if op.name not in _PLAIN), NOT_NEGATIVE, fixed=_PLAIN)
+MATH_CYCLES = TableKeys(
+    (*(op.name for op in _MATH if op.name not in _PLAIN), *_CLASSES), NOT_NEGATIVE, fixed=(*_PLAIN, Cost.MOVE.value)
+)
 GEMM_RATES = TableKeys(
     tuple(d.name for d in dtypes.ALL), ABOVE_ZERO, aliases=tuple((d.short, d.name) for d in dtypes.ALL)
 )
@@ -125,7 +130,8 @@ class Gemm:
 
 @attrs.frozen
 class Math:
-    """The vector engine: ``lanes`` elements at once, ``cycles`` each by operation."""
+    """The vector engine: ``lanes`` elements at once, ``cycles`` each: by operation, else by its class of cost
+    (:class:`kernscope.ir.ops.operation.Cost`), else the default."""
 
     lanes: Count
     startup_cycles: NotNegative
@@ -148,6 +154,20 @@ class Link:
     latency_ns: NotNegative
     bytes_per_ns: Above0
     slots: Count
+
+
+@attrs.frozen
+class Engine:
+    """An engine of a rank: what it is called, the kind of work it does, on how many nodes at once, the memories that it
+    reads and writes, and the part of the description that says what its work costs. A link stands for one of each
+    direction."""
+
+    name: str
+    kind: Kind
+    channels: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    cost: Dma | Gemm | Math | Link
 
 
 @attrs.frozen

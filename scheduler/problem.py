@@ -7,22 +7,14 @@ import numpy as np
 
 from ..ir.errors import MachineError, TargetMismatchError
 from ..ir.graph import Graph
-from ..ir.ops import OPERATIONS, Engine, Family
+from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray
 from .dag import Dag
+from .engines import EngineInstance, engine_instances
 from .latency import LONGEST_PS, durations_ps, issue_cost_ps
 from .machine import Machine
 
 __all__ = ["EngineInstance", "Problem", "make_problem"]
-
-
-@attrs.frozen
-class EngineInstance:
-    """One engine of one rank: ``name`` is ``"gemm"``, ..., ``"link:next"``; it works on ``channels`` nodes at once."""
-
-    rank: int
-    name: str
-    channels: int
 
 
 @attrs.frozen(eq=False)
@@ -71,7 +63,7 @@ def make_problem(graph: Graph, machine: Machine) -> Problem:
         )
     nodes = graph.nodes
     first_node, command = np.unique(nodes.command, return_inverse=True)
-    engines, engine = _engines(graph, machine)
+    engines, engine = engine_instances(graph, machine)
     cost = issue_cost_ps(graph, machine)[first_node]
     command_rank = nodes.rank[first_node]
     release = _sum_within(cost, command_rank)
@@ -100,7 +92,7 @@ def make_problem(graph: Graph, machine: Machine) -> Problem:
         first_node=first_node.astype(np.int64),
         command_rank=command_rank,
         cost_ps=cost,
-        asynchronous=composite | OPERATIONS.mask(lambda op: op.asynchronous or op.family is Family.MARKER)[codes],
+        asynchronous=composite | OPERATIONS.mask(lambda op: op.asynchronous or op.is_marker)[codes],
     )
 
 
@@ -111,26 +103,3 @@ def _sum_within(cost: IntArray, rank: IntArray) -> IntArray:
     before = np.repeat(total[first] - cost[first], np.diff(np.append(first, len(rank))))
     within: IntArray = total - before
     return within
-
-
-def _engines(graph: Graph, machine: Machine) -> tuple[tuple[EngineInstance, ...], IntArray]:
-    """Every rank's engines (of the links those that carry a message), and each node's one."""
-    fixed = [engine for engine in Engine if engine not in (Engine.LINK, Engine.NONE)]
-    directions = graph.target.directions
-    width = len(fixed) + len(directions)
-    within = np.array([fixed.index(op.engine) if op.engine in fixed else -1 for op in OPERATIONS.values()])
-    nodes = graph.nodes
-    local = within[nodes.op]
-    sends = np.flatnonzero(OPERATIONS.mask(lambda op: op.engine is Engine.LINK)[nodes.op])
-    local[sends] = len(fixed) + graph.channels.direction[nodes.channel[sends]]
-    slot = np.where(local < 0, -1, nodes.rank.astype(np.int64) * width + local)
-
-    used = np.zeros(graph.ranks * width, dtype=np.bool_)
-    used.reshape(graph.ranks, width)[:, : len(fixed)] = True
-    used[slot[sends]] = True
-    names = [str(engine) for engine in fixed] + [f"{Engine.LINK}:{direction}" for direction in directions]
-    channels = [machine.channels(engine) for engine in fixed] + [machine.channels(Engine.LINK)] * len(directions)
-    listed = np.flatnonzero(used)
-    instances = tuple(EngineInstance(int(s) // width, names[int(s) % width], channels[int(s) % width]) for s in listed)
-    number = np.cumsum(used) - 1
-    return instances, np.where(slot < 0, -1, number[slot]).astype(np.int32)

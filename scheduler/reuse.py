@@ -8,11 +8,12 @@ import numpy as np
 from ..ir.graph import Graph
 from ..ir.location import Location
 from ..ir.tables import IntArray, Reason
-from .constraints import IN_ORDER_POLICIES, ArcKind, make_constraints
+from .constraints import ArcKind, make_constraints
 from .in_order import Times
 from .lanes import lane_predecessors
 from .list_search import check_effort
 from .policies import run_policy
+from .policy_registry import Policy
 from .problem import Problem
 from .units import format_ps
 
@@ -57,7 +58,7 @@ class PriceOfReuse:
 
 
 def price_of_reuse(
-    graph: Graph, problem: Problem, policy: str, effort: str, times: Times, lane: IntArray
+    graph: Graph, problem: Problem, policy: Policy, effort: str, times: Times, lane: IntArray
 ) -> PriceOfReuse:
     """The price of reuse of a schedule, given by its times and lanes."""
     end = times.start_ps + problem.dag.duration_ps
@@ -74,7 +75,7 @@ def price_of_reuse(
 
 
 def _pairs(
-    graph: Graph, problem: Problem, freed: Problem, policy: str, reuse: IntArray, times: Times, lane: IntArray
+    graph: Graph, problem: Problem, freed: Problem, policy: Policy, reuse: IntArray, times: Times, lane: IntArray
 ) -> tuple[ReusePair, ...]:
     start, end = times.start_ps, times.start_ps + problem.dag.duration_ps
     allowed = _allowed(freed, policy, times, lane)
@@ -104,7 +105,7 @@ def _pairs(
     return tuple(sorted(pairs, key=lambda pair: (-pair.delay_ps, pair.nodes)))
 
 
-def _allowed(freed: Problem, policy: str, times: Times, lane: IntArray) -> IntArray:
+def _allowed(freed: Problem, policy: Policy, times: Times, lane: IntArray) -> IntArray:
     """By node the earliest start that everything but recycled scratch allowed, at the times as they are."""
     dag, start = freed.dag, times.start_ps
     end = start + dag.duration_ps
@@ -113,7 +114,7 @@ def _allowed(freed: Problem, policy: str, times: Times, lane: IntArray) -> IntAr
     held = np.flatnonzero(before >= 0)
     allowed[held] = np.maximum(allowed[held], end[before[held]])
     np.maximum.at(allowed, dag.target, end[dag.source])
-    if policy in IN_ORDER_POLICIES:
+    if policy.in_order:
         queue = make_constraints(freed, policy)
         inside = (queue.kind == ArcKind.ENGINE) & (queue.source < len(freed))
         np.maximum.at(allowed, queue.target[inside], start[queue.source[inside]])

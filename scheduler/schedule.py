@@ -19,7 +19,8 @@ from .list_search import check_effort
 from .machine import Machine, load_machine
 from .moved import Moved, moved_nodes
 from .optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_solvable, solve
-from .policies import OPTIMAL, Deadlock, check_policy, run_policy
+from .policies import Deadlock, run_policy
+from .policy_registry import Policy, policy_of
 from .problem import Problem, make_problem
 from .schedule_columns import ScheduleColumns
 from .schedule_json import schedule_document, schedule_text
@@ -91,26 +92,26 @@ def schedule(
     ``InvalidGraphError`` for a graph that no trace made.
     """
     expect_graph(graph, "schedule")
-    check_policy(policy)
+    rules = policy_of(policy)
     check_effort(effort)
     require_valid(graph)
     refuse_unmatched(graph)
     described = machine_of(graph, machine)
-    return make_schedule(graph, described, make_problem(graph, described), policy, effort, limit=limit)
+    return make_schedule(graph, described, make_problem(graph, described), rules, effort, limit=limit)
 
 
 def make_schedule(
     graph: Graph,
     machine: Machine,
     problem: Problem,
-    policy: str,
+    policy: Policy,
     effort: str,
     bounds: Bounds | None = None,
     limit: SolverLimit = DEFAULT_LIMIT,
 ) -> Schedule:
     """A schedule from a problem that is made already. Raises ``DeadlockError``, and what the solver of ``optimal``
     raises."""
-    if policy == OPTIMAL:
+    if policy.exact:
         check_solvable(problem.dag)
     known = bounds
     if known is None and not problem.dag.has_cycle:
@@ -120,7 +121,7 @@ def make_schedule(
         raise deadlock_error(graph, policy, times.waits)
     assert known is not None
     dag = problem.dag
-    if policy == OPTIMAL:
+    if policy.exact:
         exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
         times = attrs.evolve(times, start_ps=exact.start_ps)
         known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
@@ -135,4 +136,6 @@ def make_schedule(
     for name, column in columns.items():
         ready[name] = column.copy()
         ready[name].flags.writeable = False
-    return Schedule(graph, machine, policy, effort, **ready, engines=problem.engines, bounds=known, problem=problem)
+    return Schedule(
+        graph, machine, policy.name, effort, **ready, engines=problem.engines, bounds=known, problem=problem
+    )

@@ -13,10 +13,12 @@ from ..ir.tables import IntArray, Reason
 from .bounds import Bounds
 from .causes import CauseColumns, find_causes
 from .critical_chain import CriticalChain, walk_chain
+from .engines import EngineInstance
 from .in_order import Times
 from .latency import latencies_ps
 from .machine import Machine
-from .problem import EngineInstance, Problem
+from .policy_registry import Policy, policy_of
+from .problem import Problem
 from .reuse import PriceOfReuse, price_of_reuse
 from .slack import slack_ps
 from .units import format_ps
@@ -56,6 +58,11 @@ class ScheduleColumns:
         )
 
     @property
+    def rules(self) -> Policy:
+        """What the policy lets the CPU and the engines do. Raises ``PolicyError`` for a policy that is none."""
+        return policy_of(self.policy)
+
+    @property
     def makespan_ps(self) -> int:
         """The end of the last node."""
         return int(self.end_ps.max()) if len(self) else 0
@@ -79,7 +86,7 @@ class ScheduleColumns:
     def waited_for(self) -> CauseColumns:
         """What each node waited for last: ``waited_for[i]`` is a :class:`kernscope.scheduler.causes.WaitedFor`, or
         None."""
-        return find_causes(self.problem, self.policy, self.issue_ps, self.start_ps, self.lane)
+        return find_causes(self.problem, self.rules, self.issue_ps, self.start_ps, self.lane)
 
     @property
     def cause(self) -> IntArray:
@@ -131,9 +138,9 @@ class ScheduleColumns:
     @cached_property
     def slack_ps(self) -> IntArray:
         """How much later each node could start without delaying the end, all else staying in order."""
-        return slack_ps(self.problem, self.policy, self.start_ps, self.lane)
+        return slack_ps(self.problem, self.rules, self.start_ps, self.lane)
 
     def price_of_reuse(self) -> PriceOfReuse:
         """What waiting for reused scratch costs, and which pairs of lines cost most."""
         times = Times(self.issue_ps, self.start_ps)
-        return price_of_reuse(self.graph, self.problem, self.policy, self.effort, times, self.lane)
+        return price_of_reuse(self.graph, self.problem, self.rules, self.effort, times, self.lane)

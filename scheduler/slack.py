@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..ir.tables import IntArray
-from .constraints import IN_ORDER_POLICIES, make_constraints
+from .constraints import make_constraints
 from .lanes import lane_predecessors, placement_order
+from .loops import run_loop
+from .policy_registry import Policy
 from .problem import Problem
 
 __all__ = ["slack_ps"]
 
 
-def slack_ps(problem: Problem, policy: str, start: IntArray, lane: IntArray) -> IntArray:
+def slack_ps(problem: Problem, policy: Policy, start: IntArray, lane: IntArray) -> IntArray:
     """Slack by node, int64 ``(n,)`` in picoseconds: 0 on every critical chain. The order on each lane, and under the
     in-order policies that of the queues and of the CPU, is kept."""
     n, dag = len(problem), problem.dag
@@ -24,7 +28,7 @@ def slack_ps(problem: Problem, policy: str, start: IntArray, lane: IntArray) -> 
     after = after[dag.duration_ps[before[after]] > 0]
     lane_arcs = (before[after], after, dag.duration_ps[before[after]])
     makespan = int((start + dag.duration_ps).max())
-    if policy not in IN_ORDER_POLICIES:
+    if not policy.in_order:
         arcs = [lane_arcs, (dag.source, dag.target, dag.duration_ps[dag.source])]
         order, events = placement_order(dag, start), n
     else:
@@ -33,16 +37,21 @@ def slack_ps(problem: Problem, policy: str, start: IntArray, lane: IntArray) -> 
         order, events = constraints.order, len(constraints.base_ps)
     source, target, weight = (np.concatenate(column) for column in zip(*arcs, strict=True))
     by_source = np.argsort(source, kind="stable")
-    starts: list[int] = np.searchsorted(source[by_source], np.arange(events + 1)).tolist()
-    targets: list[int] = target[by_source].tolist()
-    weights: list[int] = weight[by_source].tolist()
-    latest = [makespan] * events
-    latest[:n] = (makespan - dag.duration_ps).tolist()
-    for event in order[::-1].tolist():
-        at = latest[event]
-        for arc in range(starts[event], starts[event + 1]):
-            other = latest[targets[arc]] - weights[arc]
-            if other < at:
-                at = other
-        latest[event] = at
-    return np.array(latest[:n], dtype=np.int64) - start
+    first = np.searchsorted(source[by_source], np.arange(events + 1))
+    latest: IntArray = np.full(events, makespan, dtype=np.int64)
+    latest[:n] = makespan - dag.duration_ps
+    latest = run_loop(_latest_starts, n, order, first, target[by_source], weight[by_source], latest)
+    return latest[:n] - start
+
+
+def _latest_starts(order: Any, first: Any, target: Any, weight: Any, latest: Any) -> Any:
+    """Back from the last event: how late each may be, so that none behind it is later than it may be."""
+    for at in range(len(order) - 1, -1, -1):
+        event = order[at]
+        bound = latest[event]
+        for arc in range(first[event], first[event + 1]):
+            other = latest[target[arc]] - weight[arc]
+            if other < bound:
+                bound = other
+        latest[event] = bound
+    return latest

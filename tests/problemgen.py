@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from kernscope.ir.tables import Reason
 from kernscope.scheduler.dag import Dag
-from kernscope.scheduler.problem import EngineInstance, Problem
+from kernscope.scheduler.engines import EngineInstance
+from kernscope.scheduler.problem import Problem
 
 ENGINES = ("dma_read", "gemm", "math", "link:next")
 

@@ -153,9 +153,10 @@ class Kernel:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise ArgumentError(
-                f"kernel {self.name}: {error}", help=f"its signature is {self.name}{self.signature}"
-            ) from None
+            help = f"its signature is {self.name}{self.signature}"
+            if self.launches:
+                help += f"; {self.name}.launch({next(iter(self.launches))!r}) has arguments, which keywords override"
+            raise ArgumentError(f"kernel {self.name}: {error}", help=help) from None
         bound.apply_defaults()
         return bound
 

@@ -38,6 +38,12 @@ def check_attribute(holder: object, name: str) -> None:
         raise AttributeError(name)
 
 
+#: How values come along that decide what is traced.
+_HOST_DATA = (
+    "an array that the host knows, such as a page table, is a keyword-only parameter: def kernel(x, o, *, table)"
+)
+
+
 class NotInScratch:
     """Base of what a kernel holds that is no tensor in scratch: operators, numpy and iteration refuse it."""
 
@@ -91,9 +97,19 @@ class NotInScratch:
         raise self._refuse(
             TracedValueError(
                 f"the truth of {self!r}: its values are not known while tracing",
-                help="compare with None: `if mask is not None:`",
+                help=f"compare with None: `if mask is not None:`; {_HOST_DATA}",
             )
         )
+
+    def __index__(self) -> int:
+        raise self._refuse(
+            TracedValueError(
+                f"{self!r} as an index, a size or a number: its values are not known while tracing",
+                help=f"use integers; {_HOST_DATA}",
+            )
+        )
+
+    __int__ = __float__ = __index__
 
     def __format__(self, specification: str) -> str:
         if not specification:

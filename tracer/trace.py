@@ -44,8 +44,8 @@ def record_kernel(
     """Trace a kernel: one call per rank into one graph.
 
     numpy arrays and :func:`kernscope.hbm` descriptions among the arguments become HBM tensors, named by their
-    parameters; everything else is passed on unchanged. Whatever the kernel raises passes through; nothing of the trace
-    stays behind.
+    parameters; everything else is passed on unchanged, and so are arrays in keyword-only parameters (host data).
+    Whatever the kernel raises passes through; nothing of the trace stays behind.
 
     ``on_overflow`` and ``on_bounds``: ``"record"`` goes on past such a fault, and notes it, where it would end the
     trace. One that the kernel itself handles (it tries a size, and takes a smaller one) is raised all the same: the
@@ -85,11 +85,12 @@ def _run(made: Kernel, bound: inspect.BoundArguments, recorder: Recorder) -> dic
     """Call the kernel once per rank; the arrays among its arguments by name."""
     defaults: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in bound.arguments.items():
-        if bound.signature.parameters[name].kind is bound.signature.parameters[name].VAR_POSITIONAL:
+        kind = bound.signature.parameters[name].kind
+        if kind is kind.VAR_POSITIONAL:
             bound.arguments[name] = tuple(_argument(recorder, f"{name}[{i}]", v, defaults) for i, v in enumerate(value))
-        elif bound.signature.parameters[name].kind is bound.signature.parameters[name].VAR_KEYWORD:
+        elif kind is kind.VAR_KEYWORD:
             bound.arguments[name] = {key: _argument(recorder, key, v, defaults) for key, v in value.items()}
-        else:
+        elif kind is not kind.KEYWORD_ONLY or not isinstance(value, np.ndarray):  # those are what the host knows
             bound.arguments[name] = _argument(recorder, name, value, defaults)
     outer = CURRENT.get()
     if outer is not None:

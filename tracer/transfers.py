@@ -168,7 +168,7 @@ def region_of(
         array = isinstance(place, np.ndarray)
         raise ArgumentError(
             f"{name}: {shown(place)} is no place in HBM",
-            help="pass the array to the kernel as an argument"
+            help="pass each array to the kernel as an argument of its own, not keyword-only and not in a list"
             if array
             else "pass a region t[a:b, :], or a pointer t + n with a shape",
         )

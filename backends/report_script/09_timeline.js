@@ -83,11 +83,12 @@ class Timeline extends Picture {
   }
 
   // The rows' places, and where on them the critical chain lies. Of many ranks those not opened have thin rows; of ranks
-  // that do the same at the same time the first stands for those that are not opened.
+  // that do the same at the same time the first stands for those that are not opened and not on the critical chain.
   layOut() {
     const { schedule, model } = this, alike = alikeRanks(model, schedule);
     this.view.until = Math.max(schedule.makespan, schedule.bound) * 1.01;
-    const hidden = (rank) => alike[rank] !== rank && !this.open.has(rank);
+    const critical = new Set(Array.from(schedule.chain, (node) => model.rank[node]));
+    const hidden = (rank) => alike[rank] !== rank && !this.open.has(rank) && !critical.has(rank);
     this.rows = schedule.rows.filter((row) => !hidden(row.about.rank));
     let y = 3, rank = -1;
     const high = (this.rows.length <= 6 ? 21 : 17) + (innerWidth >= 1900 ? 3 : 0), thin = this.rows.length > 30 ? 2 : THIN;
@@ -108,10 +109,6 @@ class Timeline extends Picture {
     }
     this.height = Math.max(y, this.heads.length ? this.heads.at(-1).y + HEAD : 0) + 4;
     this.canvas.style.height = `${this.height}px`;
-    this.findPlaces();
-  }
-
-  findPlaces() {
     this.positions.critical = this.find(this.schedule.chain);
     this.positions.marked = this.find(this.selection.nodes);
   }
@@ -267,7 +264,7 @@ class Timeline extends Picture {
     if (from >= 0) act(from, to - from);
   }
 
-  // A strip under or over some places; where there are more of them than pixels, as dark as they fill each pixel.
+  // A strip under or over some places; where they are crowded, as dark as they fill each pixel.
   drawStrips(row, places, scale, right, colour, y, height) {
     const { context: c } = this;
     c.fillStyle = colour;
@@ -282,9 +279,10 @@ class Timeline extends Picture {
     return [first, firstWhere(places.length, (k) => schedule.startAt[places[k]] > view.to)];
   }
 
+  // Whether they are too many to be told from each other: one by one each takes a pixel, and the space around it.
   crowded(places) {
     const [first, last] = this.inView(places);
-    return last - first > this.plot;
+    return last - first > this.plot / 4;
   }
 
   drawDensity(places, scale, y, height) {

@@ -6,14 +6,30 @@ from __future__ import annotations
 from . import movement, reductions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import cast_array, check_scalar, common_dtype
-from .operation import NO_WORK, End, Engine, Family, Operand, Operation, OperationTable, Scalar, Space, Work, WorkKind
+from .operation import (
+    NO_WORK,
+    Cost,
+    End,
+    Family,
+    Kind,
+    Linear,
+    Operand,
+    Operation,
+    OperationTable,
+    Scalar,
+    Space,
+    Work,
+    WorkKind,
+)
 
 __all__ = [
     "NO_WORK",
     "OPERATIONS",
+    "Cost",
     "End",
-    "Engine",
     "Family",
+    "Kind",
+    "Linear",
     "Operand",
     "Operation",
     "OperationTable",

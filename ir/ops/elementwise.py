@@ -18,7 +18,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, broadcast_shapes
-from .operation import Engine, Family, Operand, Operation, OperationTable, Scalar, Work, operand_dtypes
+from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Scalar, Work, operand_dtypes
 
 __all__ = ["TABLE", "cast_array", "check_scalar", "common_dtype"]
 
@@ -158,10 +158,16 @@ _FAMILIES = {1: Family.UNARY, 2: Family.BINARY, 3: Family.TERNARY}
 
 
 def _elementwise(
-    operand_rule: Rule, *, result: DType | None = None, name: str = "", public: bool = True
+    operand_rule: Rule,
+    cost: Cost,
+    *,
+    result: DType | None = None,
+    linear: Linear | None = None,
+    name: str = "",
+    public: bool = True,
 ) -> Callable[[Callable[..., Array]], Operation]:
     """Declare an elementwise operation: ``operand_rule`` gives the dtype that the operands are brought to, which is
-    the result's too unless ``result`` names another."""
+    the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it."""
 
     def declare(body: Callable[..., Array]) -> Operation:
         operation_name = name or body.__name__.rstrip("_")
@@ -181,7 +187,9 @@ def _elementwise(
             Operation(
                 name=operation_name,
                 family=_FAMILIES[body.__code__.co_argcount],
-                engine=Engine.MATH,
+                kind=Kind.ELEMENTWISE,
+                cost=cost,
+                linear=linear,
                 log=f"math/{operation_name}",
                 rule=rule,
                 evaluate=evaluate,
@@ -197,43 +205,43 @@ def _elementwise(
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), adds=True))
 def add(a: Array, b: Array) -> Array:
     """``a + b``. Example: ``total = x + y``."""
     return a + b
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), adds=True))
 def sub(a: Array, b: Array) -> Array:
     """``a - b``. Example: ``centred = x - mean``."""
     return a - b
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), jointly=False))
 def mul(a: Array, b: Array) -> Array:
     """``a * b``. Example: ``scaled = scores * 0.125``."""
     return a * b
 
 
-@_elementwise(_transcendental, public=False)
+@_elementwise(_transcendental, Cost.DIVISION, public=False, linear=Linear((0,), jointly=False))
 def div(a: Array, b: Array) -> Array:
     """``a / b``; integers give f32. Example: ``o = acc / l``."""
     return a / b
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.DIVISION, public=False)
 def floordiv(a: Array, b: Array) -> Array:
     """``a // b``, rounded down as in Python; an integer divided by zero gives 0. Example: ``row = i // 128``."""
     return a // b
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.DIVISION, public=False)
 def mod(a: Array, b: Array) -> Array:
     """``a % b`` with the sign of ``b`` as in Python; an integer modulo zero gives 0. Example: ``col = i % 128``."""
     return a % b
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.TRANSCENDENTAL, public=False)
 def pow_(a: Array, b: Array) -> Array:
     """``a ** b``; a negative power of an integer is rounded toward zero. Example: ``x ** 2``."""
     if a.dtype.kind == "f":
@@ -245,19 +253,19 @@ def pow_(a: Array, b: Array) -> Array:
     return np.where(b < 0, reciprocal.astype(a.dtype), whole)
 
 
-@_elementwise(_numeric, public=False)
+@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0,)))
 def neg(x: Array) -> Array:
     """``-x``. Example: ``-x``."""
     return np.negative(x)
 
 
-@_elementwise(_numeric)
+@_elementwise(_numeric, Cost.SIMPLE)
 def abs_(x: Array) -> Array:
     """Absolute value. Example: ``tl.abs(x)``."""
     return np.abs(x)
 
 
-@_elementwise(_numeric)
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1, 2), adds=True))
 def fma(a: Array, b: Array, c: Array) -> Array:
     """``a * b + c``; floats through f64, so that the product is exact. Example: ``tl.fma(x, scale, shift)``."""
     if a.dtype.kind != "f":
@@ -268,49 +276,49 @@ def fma(a: Array, b: Array, c: Array) -> Array:
 # --- functions ------------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def exp(x: Array) -> Array:
     """e to the power x. Example: ``p = tl.exp(s - m)``."""
     return np.exp(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def exp2(x: Array) -> Array:
     """2 to the power x. Example: ``p = tl.exp2(s * log2e)``."""
     return np.exp2(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def log(x: Array) -> Array:
     """Natural logarithm. Example: ``lse = m + tl.log(l)``."""
     return np.log(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def log2(x: Array) -> Array:
     """Logarithm to base 2. Example: ``tl.log2(l)``."""
     return np.log2(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def sqrt(x: Array) -> Array:
     """Square root. Example: ``std = tl.sqrt(var + eps)``."""
     return np.sqrt(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def rsqrt(x: Array) -> Array:
     """One over the square root. Example: ``inv = tl.rsqrt(var + eps)``."""
     return np.float32(1) / np.sqrt(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def tanh(x: Array) -> Array:
     """Hyperbolic tangent. Example: ``tl.tanh(x)``."""
     return np.tanh(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``. Example: ``gate = tl.sigmoid(x)``."""
     return np.float32(1) / (np.float32(1) + np.exp(-x))
@@ -319,55 +327,55 @@ def sigmoid(x: Array) -> Array:
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def erf(x: Array) -> Array:
     """Gauss error function. Example: ``gelu = 0.5 * x * (1 + tl.erf(x * 0.70710678))``."""
     return np.asarray(_ERF(x.astype(np.float64)), dtype=np.float64).astype(np.float32)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def sin(x: Array) -> Array:
     """Sine. Example: ``tl.sin(angle)``."""
     return np.sin(x)
 
 
-@_elementwise(_transcendental)
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def cos(x: Array) -> Array:
     """Cosine. Example: ``tl.cos(angle)``."""
     return np.cos(x)
 
 
-@_elementwise(_numeric)
+@_elementwise(_numeric, Cost.SIMPLE)
 def floor(x: Array) -> Array:
     """Round down; integers stay. Example: ``tl.floor(x)``."""
     return np.floor(x) if x.dtype.kind == "f" else x
 
 
-@_elementwise(_numeric)
+@_elementwise(_numeric, Cost.SIMPLE)
 def ceil(x: Array) -> Array:
     """Round up; integers stay. Example: ``tl.ceil(x)``."""
     return np.ceil(x) if x.dtype.kind == "f" else x
 
 
-@_elementwise(_numeric)
+@_elementwise(_numeric, Cost.SIMPLE)
 def round_(x: Array) -> Array:
     """Round to the nearest, halves to even; integers stay. Example: ``q = tl.round(x / scale)``."""
     return np.rint(x) if x.dtype.kind == "f" else x
 
 
-@_elementwise(_ordered)
+@_elementwise(_ordered, Cost.SIMPLE)
 def maximum(a: Array, b: Array) -> Array:
     """The larger of two; NaN wins. Example: ``m_new = tl.maximum(m, tl.max(s, axis=1, keep_dims=True))``."""
     return np.maximum(a, b)
 
 
-@_elementwise(_ordered)
+@_elementwise(_ordered, Cost.SIMPLE)
 def minimum(a: Array, b: Array) -> Array:
     """The smaller of two; NaN wins. Example: ``tl.minimum(x, 6.0)``."""
     return np.minimum(a, b)
 
 
-@_elementwise(_numeric)
+@_elementwise(_numeric, Cost.SIMPLE)
 def clamp(x: Array, low: Array, high: Array) -> Array:
     """``x`` kept between two bounds; NaN stays. Example: ``q = tl.clamp(x, -128, 127)``."""
     return np.minimum(np.maximum(x, low), high)
@@ -376,37 +384,37 @@ def clamp(x: Array, low: Array, high: Array) -> Array:
 # --- comparisons ----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_ordered, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
 def lt(a: Array, b: Array) -> Array:
     """``a < b``, a bool tensor. Example: ``mask = cols < n``."""
     return a < b
 
 
-@_elementwise(_ordered, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
 def le(a: Array, b: Array) -> Array:
     """``a <= b``, a bool tensor. Example: ``causal = cols <= rows``."""
     return a <= b
 
 
-@_elementwise(_ordered, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
 def gt(a: Array, b: Array) -> Array:
     """``a > b``, a bool tensor. Example: ``x > 0``."""
     return a > b
 
 
-@_elementwise(_ordered, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
 def ge(a: Array, b: Array) -> Array:
     """``a >= b``, a bool tensor. Example: ``rows >= cols``."""
     return a >= b
 
 
-@_elementwise(_ordered, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
 def eq(a: Array, b: Array) -> Array:
     """``a == b``, a bool tensor. Example: ``labels == 0``."""
     return np.asarray(a == b)
 
 
-@_elementwise(_ordered, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
 def ne(a: Array, b: Array) -> Array:
     """``a != b``, a bool tensor. Example: ``labels != 0``."""
     return np.asarray(a != b)
@@ -415,37 +423,37 @@ def ne(a: Array, b: Array) -> Array:
 # --- bits -----------------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_bits, public=False)
+@_elementwise(_bits, Cost.SIMPLE, public=False)
 def and_(a: Array, b: Array) -> Array:
     """``a & b`` of integers or bool. Example: ``mask = (rows < m) & (cols < n)``."""
     return a & b
 
 
-@_elementwise(_bits, public=False)
+@_elementwise(_bits, Cost.SIMPLE, public=False)
 def or_(a: Array, b: Array) -> Array:
     """``a | b`` of integers or bool. Example: ``a | b``."""
     return a | b
 
 
-@_elementwise(_bits, public=False)
+@_elementwise(_bits, Cost.SIMPLE, public=False)
 def xor(a: Array, b: Array) -> Array:
     """``a ^ b`` of integers or bool. Example: ``a ^ b``."""
     return a ^ b
 
 
-@_elementwise(_bits, public=False)
+@_elementwise(_bits, Cost.SIMPLE, public=False)
 def not_(x: Array) -> Array:
     """``~x`` of integers or bool. Example: ``~mask``."""
     return np.invert(x)
 
 
-@_elementwise(_shifts, public=False)
+@_elementwise(_shifts, Cost.SIMPLE, public=False)
 def shl(a: Array, b: Array) -> Array:
     """``a << b`` of integers; bits shifted out are lost. Example: ``code << 4``."""
     return np.asarray(np.left_shift(a, b))
 
 
-@_elementwise(_shifts, public=False)
+@_elementwise(_shifts, Cost.SIMPLE, public=False)
 def shr(a: Array, b: Array) -> Array:
     """``a >> b`` of integers, keeping the sign. Example: ``code >> 4``."""
     return np.asarray(np.right_shift(a, b))
@@ -477,7 +485,9 @@ TABLE.add(
     Operation(
         name="where",
         family=Family.TERNARY,
-        engine=Engine.MATH,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.SIMPLE,
+        linear=Linear((1, 2)),
         log="math/where",
         rule=_where_rule,
         evaluate=_where,
@@ -501,7 +511,9 @@ TABLE.add(
     Operation(
         name="cast",
         family=Family.CAST,
-        engine=Engine.MATH,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.MOVE,
+        linear=Linear((0,)),
         log="math/cast",
         rule=_cast_rule,
         evaluate=_cast,

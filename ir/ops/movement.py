@@ -1,15 +1,15 @@
 """Operations that move bytes or multiply tiles: memory, contraction, messages, and the two scope markers.
 
 The kernel language calls these through functions of its own (their destinations and forms differ); what they compute,
-cost and check is declared here all the same.
+cost and check is declared here all the same: each is one decorated function, whose body is the numpy evaluation and
+whose docstring is the documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from .. import dtypes
@@ -17,9 +17,12 @@ from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..layout import Layout, Shape
 from .elementwise import TABLE, Array, cast_array
-from .operation import NO_WORK, End, Engine, Family, Operand, Operation, Scalar, Space, Work
+from .operation import NO_WORK, Cost, End, Family, Kind, Linear, Operand, Operation, Scalar, Space, Work
 
 __all__: list[str] = []
+
+
+# --- what is moved, and what comes of it ----------------------------------------------------------------------------
 
 
 def _moved(operands: Sequence[Operand], result: Layout) -> Work:
@@ -31,27 +34,59 @@ def _copied(operands: Sequence[Operand], result: Layout) -> Work:
     return (result.size, 0, 0)
 
 
+def _mnk(operands: Sequence[Operand], result: Layout) -> Work:
+    a, b, *_ = operands
+    assert isinstance(a, Layout) and isinstance(b, Layout)
+    return (a.shape[0], b.shape[1], a.shape[1])
+
+
 def _nothing(operands: Sequence[Operand], result: Layout) -> Work:
     return NO_WORK
 
 
-def _move_rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
+def _same(operands: Sequence[Operand]) -> tuple[Shape, DType]:
     (source,) = operands
     assert isinstance(source, Layout)
     return source.shape, source.dtype
 
 
-def _move(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
-    return x
-
-
-def _load_rule(
+def _filled(
     operands: Sequence[Operand], *, shape: Shape, dtype: DType, pad: Scalar | None = None, at: Shape | None = None
 ) -> tuple[Shape, DType]:
     return shape, dtype
 
 
-def _load(
+def _given(operands: Sequence[Operand], *, shape: Shape, dtype: DType) -> tuple[Shape, DType]:
+    return shape, dtype
+
+
+def _none(operands: Sequence[Operand]) -> tuple[Shape, DType]:
+    return (), dtypes.bool_
+
+
+def _declared(
+    family: Family,
+    kind: Kind,
+    log: str,
+    rule: Callable[..., tuple[Shape, DType]],
+    work: Callable[[Sequence[Operand], Layout], Work],
+    **effects: Any,
+) -> Callable[[Callable[..., Any]], Operation]:
+    """Declare an operation under its function's name; ``effects`` are further fields of :class:`Operation`."""
+
+    def declare(body: Callable[..., Any]) -> Operation:
+        doc = " ".join((body.__doc__ or "").split())
+        made = Operation(body.__name__, family, kind, log, rule, body, work, doc, public=False, **effects)
+        return TABLE.add(made)
+
+    return declare
+
+
+# --- memory ---------------------------------------------------------------------------------------------------------
+
+
+@_declared(Family.MEMORY, Kind.TRANSFER, "memory/dma_read", _filled, _moved, reads_from=Space.GLOBAL, asynchronous=True)
+def load(
     *sources: Array,
     shape: Shape,
     dtype: DType,
@@ -60,6 +95,7 @@ def _load(
     pad: Scalar | None = None,
     at: Shape | None = None,
 ) -> Array:
+    """Read a region of HBM, or elements from a pointer, into scratch. Example: ``q = tl.load(t[0:128, :])``."""
     if pad is None:
         return sources[0].reshape(shape)
     tile = np.full(shape, cast_array(pad, dtype), dtype=dtype.numpy)
@@ -68,6 +104,23 @@ def _load(
         (inside,) = sources
         tile[tuple(slice(a, a + n) for a, n in zip(at, inside.shape, strict=True))] = inside
     return tile
+
+
+@_declared(Family.MEMORY, Kind.TRANSFER, "memory/dma_write", _same, _moved, writes_to=Space.GLOBAL)
+def store(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
+    """Write a tile to HBM. Example: ``tl.store(o[0:128, :], acc / l)``."""
+    return x
+
+
+@_declared(
+    Family.MEMORY, Kind.ELEMENTWISE, "math/copy", _same, _copied, cost=Cost.MOVE, linear=Linear((0,)), copies=True
+)
+def copy_to(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
+    """Write a tile's values over another's, both in scratch. Example: ``tl.copy_to(m, m_new)``."""
+    return x
+
+
+# --- contraction ----------------------------------------------------------------------------------------------------
 
 
 def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, DType]:
@@ -100,7 +153,9 @@ def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, 
     return shape, out_dtype
 
 
-def _dot(a: Array, b: Array, *acc: Array, out_dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+@_declared(Family.CONTRACTION, Kind.MATMUL, "gemm/dot", _dot_rule, _mnk, linear=Linear((2,), adds=True))
+def dot(a: Array, b: Array, *acc: Array, out_dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+    """Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl.dot(q, tl.trans(k))``."""
     wide = dtypes.of_numpy(a.dtype).accumulator
     with np.errstate(all="ignore"):
         product = np.matmul(cast_array(a, wide), cast_array(b, wide))
@@ -109,61 +164,49 @@ def _dot(a: Array, b: Array, *acc: Array, out_dtype: DType, result: DType, opera
         return cast_array(product, out_dtype)
 
 
-def _mnk(operands: Sequence[Operand], result: Layout) -> Work:
-    a, b, *_ = operands
-    assert isinstance(a, Layout) and isinstance(b, Layout)
-    return (a.shape[0], b.shape[1], a.shape[1])
+# --- messages -------------------------------------------------------------------------------------------------------
 
 
-def _marker_rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
-    return (), dtypes.bool_
+@_declared(
+    Family.MESSAGE,
+    Kind.LINK,
+    "ipcq/ipcq_copy",
+    _same,
+    _moved,
+    end=End.SENDS,
+    writes_to=Space.NOWHERE,
+    asynchronous=True,
+)
+def send(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
+    """Send a tile to the neighbour in a direction. Example: ``tl.send("next", kv)``."""
+    return x
 
 
-def _nothing_to_do(*operands_: Any, result: DType, operands: Sequence[Operand]) -> None:
-    return None
-
-
-def _receive_rule(operands: Sequence[Operand], *, shape: Shape, dtype: DType) -> tuple[Shape, DType]:
-    return shape, dtype
-
-
-def _receive(message: Array, *, shape: Shape, dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+@_declared(Family.MESSAGE, Kind.NONE, "", _given, _nothing, end=End.RECEIVES)
+def recv(message: Array, *, shape: Shape, dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+    """Receive a tile from a direction. Example: ``kv = tl.recv("prev", (2, 64, 128), tl.float16)``."""
     return message
 
 
-_LOAD = "Read a region of HBM, or elements from a pointer, into scratch. Example: ``q = tl.load(t[0:128, :])``."
-_STORE = "Write a tile to HBM. Example: ``tl.store(o[0:128, :], acc / l)``."
-_COPY = "Write a tile's values over another's, both in scratch. Example: ``tl.copy_to(m, m_new)``."
-_DOT = "Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl.dot(q, tl.trans(k))``."
-_SEND = 'Send a tile to the neighbour in a direction. Example: ``tl.send("next", kv)``.'
-_RECV = 'Receive a tile from a direction. Example: ``kv = tl.recv("prev", (2, 64, 128), tl.float16)``.'
-_RECV_ASYNC = 'Post a receive and go on. Example: ``future = tl.recv_async("prev", (64, 128), "f16")``.'
-_ENTER, _EXIT = "A scratch scope opens.", "A scratch scope closes."
-_WAIT = "Wait for a posted receive; gives its tile. Example: ``kv = tl.wait(future)``."
+@_declared(Family.MESSAGE, Kind.NONE, "", _given, _nothing, end=End.RECEIVES, asynchronous=True)
+def recv_async(message: Array, *, shape: Shape, dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+    """Post a receive and go on. Example: ``future = tl.recv_async("prev", (64, 128), "f16")``."""
+    return message
 
-_DMA_READ, _DMA_WRITE, _LINK, _NONE = Engine.DMA_READ, Engine.DMA_WRITE, Engine.LINK, Engine.NONE
-_MEMORY, _MESSAGE, _MARKER = Family.MEMORY, Family.MESSAGE, Family.MARKER
-_FROM_GLOBAL: dict[str, Any] = {"reads_from": Space.GLOBAL}
-_TO_GLOBAL: dict[str, Any] = {"writes_to": Space.GLOBAL}
-_WRITES_NOTHING: dict[str, Any] = {"writes_to": Space.NOWHERE}
-_SENDS: dict[str, Any] = {"end": End.SENDS, **_WRITES_NOTHING}
-_RECEIVES: dict[str, Any] = {"end": End.RECEIVES}
-_LETS_GO_ON: dict[str, Any] = {"asynchronous": True}
 
-for _operation in (
-    Operation(
-        "load", _MEMORY, _DMA_READ, "memory/dma_read", _load_rule, _load, _moved, _LOAD, **_FROM_GLOBAL, **_LETS_GO_ON
-    ),
-    Operation("store", _MEMORY, _DMA_WRITE, "memory/dma_write", _move_rule, _move, _moved, _STORE, **_TO_GLOBAL),
-    Operation("copy_to", _MEMORY, Engine.MATH, "math/copy", _move_rule, _move, _copied, _COPY),
-    Operation("dot", Family.CONTRACTION, Engine.GEMM, "gemm/dot", _dot_rule, _dot, _mnk, _DOT),
-    Operation("send", _MESSAGE, _LINK, "ipcq/ipcq_copy", _move_rule, _move, _moved, _SEND, **_SENDS, **_LETS_GO_ON),
-    Operation("recv", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV, **_RECEIVES),
-    Operation(
-        "recv_async", _MESSAGE, _NONE, "", _receive_rule, _receive, _nothing, _RECV_ASYNC, **_RECEIVES, **_LETS_GO_ON
-    ),
-    Operation("wait", _MESSAGE, _NONE, "", _move_rule, _nothing_to_do, _nothing, _WAIT, **_WRITES_NOTHING),
-    Operation("scope_enter", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, _ENTER, **_WRITES_NOTHING),
-    Operation("scope_exit", _MARKER, _NONE, "", _marker_rule, _nothing_to_do, _nothing, _EXIT, **_WRITES_NOTHING),
-):
-    TABLE.add(attrs.evolve(_operation, public=False))
+@_declared(Family.MESSAGE, Kind.NONE, "", _same, _nothing, writes_to=Space.NOWHERE)
+def wait(x: Array, *, result: DType, operands: Sequence[Operand]) -> None:
+    """Wait for a posted receive; gives its tile. Example: ``kv = tl.wait(future)``."""
+
+
+# --- markers --------------------------------------------------------------------------------------------------------
+
+
+@_declared(Family.MARKER, Kind.NONE, "", _none, _nothing, writes_to=Space.NOWHERE)
+def scope_enter(*, result: DType, operands: Sequence[Operand]) -> None:
+    """A scratch scope opens."""
+
+
+@_declared(Family.MARKER, Kind.NONE, "", _none, _nothing, writes_to=Space.NOWHERE)
+def scope_exit(*, result: DType, operands: Sequence[Operand]) -> None:
+    """A scratch scope closes."""

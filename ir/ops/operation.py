@@ -19,9 +19,11 @@ from ..layout import Layout, Shape
 
 __all__ = [
     "NO_WORK",
+    "Cost",
     "End",
-    "Engine",
     "Family",
+    "Kind",
+    "Linear",
     "Operand",
     "Operation",
     "OperationTable",
@@ -36,17 +38,29 @@ Scalar = bool | int | float
 Operand = Layout | Scalar
 Work = tuple[int, int, int]
 NO_WORK: Work = (0, 0, 0)
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-class Engine(enum.StrEnum):
-    """Which engine of a rank carries an operation out. ``LINK`` stands for the sender's link of a direction."""
+class Kind(enum.StrEnum):
+    """The kind of engine that carries an operation out; a machine says which of its engines does. ``NONE``: none."""
 
-    DMA_READ = "dma_read"
-    DMA_WRITE = "dma_write"
-    GEMM = "gemm"
-    MATH = "math"
+    TRANSFER = "transfer"
+    MATMUL = "matmul"
+    ELEMENTWISE = "elementwise"
     LINK = "link"
     NONE = "none"
+
+
+class Cost(enum.StrEnum):
+    """What an operation of the elementwise kind costs where a machine does not list it by name: its class."""
+
+    MOVE = "move"
+    """Values as they are, or converted: always the machine's default, never listed."""
+    SIMPLE = "simple"
+    DIVISION = "division"
+    TRANSCENDENTAL = "transcendental"
+    REDUCTION = "reduction"
+    SCAN = "scan"
 
 
 class Family(enum.StrEnum):
@@ -92,13 +106,25 @@ class End(enum.StrEnum):
 
 
 _WORK_OF = {
-    Engine.DMA_READ: WorkKind.BYTES,
-    Engine.DMA_WRITE: WorkKind.BYTES,
-    Engine.LINK: WorkKind.BYTES,
-    Engine.GEMM: WorkKind.MNK,
-    Engine.MATH: WorkKind.ELEMENTS,
-    Engine.NONE: WorkKind.NOTHING,
+    Kind.TRANSFER: WorkKind.BYTES,
+    Kind.LINK: WorkKind.BYTES,
+    Kind.MATMUL: WorkKind.MNK,
+    Kind.ELEMENTWISE: WorkKind.ELEMENTS,
+    Kind.NONE: WorkKind.NOTHING,
 }
+
+
+_ENGINE_NAMES = {Kind.MATMUL: "gemm", Kind.ELEMENTWISE: "math", Kind.LINK: "link", Kind.NONE: "none"}
+
+
+@attrs.frozen
+class Linear:
+    """In which operands (by place) a result is linear: in each alone, or, where ``jointly``, also in several of them at
+    once, as a sum is. ``adds`` marks what can accumulate: the others only scale, select or convert."""
+
+    operands: tuple[int, ...]
+    jointly: bool = True
+    adds: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -109,7 +135,10 @@ class Operation:
     ``evaluate(*operands, **static)`` computes on numpy arrays of the operands' own dtypes, in program meaning; it gets
     ``result`` (the dtype of the result) among the static values and returns an array of exactly that dtype.
     ``work(operands, result)`` counts what has to be done, with no machine in it.
-    Its operands lie in ``reads_from``, its result in ``writes_to``; ``end`` says which end of a message it is, if any.
+    ``kind`` is that of the engine it runs on, ``cost`` its class among those of the elementwise kind (the others have
+    none). Its operands lie in ``reads_from``, its result in ``writes_to``; ``end`` says which end of a message it is,
+    if any; ``linear`` in which operands its result is linear, if in any; ``copies``, that it writes its operand,
+    unchanged, to a place that is named.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
     after their issue under the ``lazy`` policy. ``public`` operations are functions of ``tl`` under their own name (the
     others are Python operators, or have functions of their own there).
@@ -117,22 +146,48 @@ class Operation:
 
     name: str
     family: Family
-    engine: Engine
+    kind: Kind
     log: str
     rule: Callable[..., tuple[Shape, DType]]
     evaluate: Callable[..., Any]
     work: Callable[[Sequence[Operand], Layout], Work]
     doc: str
+    cost: Cost | None = None
     reads_from: Space = Space.SCRATCH
     writes_to: Space = Space.SCRATCH
     end: End | None = None
+    linear: Linear | None = None
+    copies: bool = False
     asynchronous: bool = False
     public: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        assert (self.kind is Kind.ELEMENTWISE) == (self.cost is not None), f"what does {self.name} cost? see Cost"
 
     @property
     def work_kind(self) -> WorkKind:
         """The meaning of the three work numbers."""
-        return _WORK_OF[self.engine]
+        return _WORK_OF[self.kind]
+
+    @property
+    def engine(self) -> str:
+        """What the founding accelerator calls the engine that it runs on, and pictures where no machine is known:
+        ``"dma_read"``, ``"dma_write"``, ``"gemm"``, ``"math"``, ``"link"``; ``"none"``."""
+        if self.kind is not Kind.TRANSFER:
+            return _ENGINE_NAMES[self.kind]
+        into = {Space.GLOBAL: "dma_write"}.get(self.writes_to, "dma_read")
+        return into if Space.GLOBAL in (self.reads_from, self.writes_to) else "dma"
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether it opens or closes a scope."""
+        return self.family is Family.MARKER
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it can be carried out on any part of its operands alone: each element of the result depends on the
+        same element of each operand."""
+        return self.copies or self.family in (Family.UNARY, Family.BINARY, Family.TERNARY, Family.CAST)
 
 
 class OperationTable(Mapping[str, Operation]):
@@ -165,9 +220,46 @@ class OperationTable(Mapping[str, Operation]):
         """The operation of a number."""
         return self._by_code[code]
 
-    def mask(self, accept: Callable[[Operation], bool]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def mask(self, accept: Callable[[Operation], bool]) -> BoolArray:
         """For each code whether the operation is accepted: index it with a column of codes."""
         return np.array([accept(op) for op in self._by_code], dtype=np.bool_)
+
+    # --- masks by code, for what operations do: index them with a column of codes ------------------------------------
+
+    @property
+    def loads(self) -> BoolArray:
+        """From the global memory into a rank's own."""
+        return self.mask(lambda op: op.reads_from is Space.GLOBAL and op.writes_to is Space.SCRATCH)
+
+    @property
+    def stores(self) -> BoolArray:
+        """From a rank's own memory into the global one."""
+        return self.mask(lambda op: op.writes_to is Space.GLOBAL)
+
+    @property
+    def copies(self) -> BoolArray:
+        """From one place of a rank's own memories to another that is named, unchanged."""
+        return self.mask(lambda op: op.copies)
+
+    @property
+    def sends(self) -> BoolArray:
+        """Of a message."""
+        return self.mask(lambda op: op.end is End.SENDS)
+
+    @property
+    def receives(self) -> BoolArray:
+        """Of a message."""
+        return self.mask(lambda op: op.end is End.RECEIVES)
+
+    @property
+    def waits(self) -> BoolArray:
+        """For what was posted before."""
+        return self.mask(lambda op: op.family is Family.MESSAGE and op.end is None)
+
+    @property
+    def markers(self) -> BoolArray:
+        """Of scopes."""
+        return self.mask(lambda op: op.is_marker)
 
     def __getitem__(self, name: str) -> Operation:
         return self._by_name[name]

@@ -11,7 +11,7 @@ from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, check_shape, resolve_axis
 from .elementwise import TABLE, Array, cast_array, check_scalar
-from .operation import Engine, Family, Operand, Operation, Scalar, Work
+from .operation import Cost, Family, Kind, Operand, Operation, Scalar, Work
 
 __all__: list[str] = []
 
@@ -66,7 +66,8 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
             Operation(
                 name=name,
                 family=Family.REDUCTION,
-                engine=Engine.MATH,
+                kind=Kind.ELEMENTWISE,
+                cost=Cost.REDUCTION,
                 log=f"math/{name}",
                 rule=rule,
                 evaluate=evaluate,
@@ -140,15 +141,17 @@ def _softmax(x: Array, *, axis: int, result: DType, operands: Sequence[Operand])
         return cast_array(e / np.sum(e, axis=axis, keepdims=True), result)
 
 
-for _name, _rule, _body, _doc in (
+for _name, _cost, _rule, _body, _doc in (
     (
         "cumsum",
+        Cost.SCAN,
         _scan_rule,
         _cumsum,
         "Running sum along an axis, as wide as ``sum``. Example: ``tl.cumsum(x, axis=0)``.",
     ),
     (
         "softmax",
+        Cost.TRANSCENDENTAL,
         _softmax_rule,
         _softmax,
         "Softmax along an axis, computed in f32; one operation, one allocation. Example: ``tl.softmax(s, axis=-1)``.",
@@ -158,7 +161,8 @@ for _name, _rule, _body, _doc in (
         Operation(
             name=_name,
             family=Family.SOFTMAX,
-            engine=Engine.MATH,
+            kind=Kind.ELEMENTWISE,
+            cost=_cost,
             log=f"math/{_name}",
             rule=_rule,
             evaluate=_body,
@@ -198,7 +202,8 @@ TABLE.add(
     Operation(
         name="fill",
         family=Family.CREATION,
-        engine=Engine.MATH,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.MOVE,
         log="math/fill",
         rule=_fill_rule,
         evaluate=_fill,
@@ -211,7 +216,8 @@ TABLE.add(
     Operation(
         name="arange",
         family=Family.CREATION,
-        engine=Engine.MATH,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.SIMPLE,
         log="math/arange",
         rule=_arange_rule,
         evaluate=_arange,

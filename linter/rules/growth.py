@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from ...ir.tables import IntArray
+from ..fixes.edits import Fix
+from ..fixes.scoping import growing_loop, loop_around_both, split_scope, wrap_in_scope
+from ..fixes.syntax import Loop
 from ..rule import Finding, LintContext, Option, Rule
-from ..scopes import DeadAtPeak, UnscopedLoop, dead_at_peak, find_unscoped_loops, peak_with_scopes
-from ..source import Loop, enclosing_loop
-from .scratch import growth_to_blame, lines_holding, on_ranks, wrap_body
+from ..scopes import DeadAtPeak, UnscopedLoop, dead_at_peak, find_unscoped_loops, peak_with_copies, peak_with_scopes
+from .scratch import growth_to_blame, lines_holding, loop_named, on_ranks, wrap_body
 
 __all__ = ["RULES"]
 
 _LINES_SHOWN = 5
 _NAMES_SHOWN = 4
+#: From how many allocations of one line on KS103 reports a loop, unless its option says otherwise.
+_TOLD_FROM = 3
 
 
 def _names(context: LintContext, rows: IntArray) -> str:
@@ -66,10 +70,13 @@ def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
     longest = max(mine, key=lambda loop: (len(loop.starts), -int(loop.rows[0])))
     given = np.setdiff1d(longest.rows, longest.kept)
     each = int(live.held_bytes[longest.rows].sum()) // len(longest.starts)
-    place = context.location(int(storages.stack[longest.starts[0]]))
-    loop = enclosing_loop(place) if place is not None else None
+    growing = growing_loop(context, given if len(given) else longest.rows)
+    loop = loop_named(context, growing, int(longest.starts[0]))
     of = f"line {loop.line}" if loop is not None else context.line(int(storages.stack[longest.starts[0]]))
-    peak, scoped = live.peak_bytes_by_rank[fullest], peak_with_scopes(graph, live, mine, fullest)
+    kept = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(one.kept for one in loops)]))
+    fix = wrap_in_scope(context, np.setdiff1d(np.concatenate([one.rows for one in loops]), kept), kept)
+    peak = live.peak_bytes_by_rank[fullest]
+    scoped = (peak_with_scopes if fix is None else peak_with_copies)(graph, live, mine, fullest)
     message = (
         f"{context.memory_name} grows by {each:,} B per iteration of {of}{on_ranks(ranks, graph.ranks)} "
         f"({len(longest.starts):,} iterations), and all of it is dead before the next one"
@@ -88,7 +95,8 @@ def _growth_of(context: LintContext, loops: list[UnscopedLoop]) -> Finding:
         message=message,
         places=context.places(*places),
         nodes=_makers(context, loops),
-        help=_growth_help(context, longest, loop),
+        help=_growth_help(context, longest, loop, fix),
+        fixes=() if fix is None else (fix,),
     )
 
 
@@ -119,7 +127,9 @@ def _overflow_iteration(context: LintContext, loop: UnscopedLoop) -> str | None:
     return f"it would overflow at iteration {number:,}"
 
 
-def _growth_help(context: LintContext, loop: UnscopedLoop, source: Loop | None) -> str:
+def _growth_help(context: LintContext, loop: UnscopedLoop, source: Loop | None, fix: Fix | None) -> str:
+    if fix is not None:
+        return fix.title
     advice = wrap_body(source, context.line(int(context.graph.storages.stack[loop.starts[0]])))
     if not len(loop.kept):
         return advice
@@ -150,7 +160,11 @@ def _oversized_scope_in(context: LintContext, percent: int) -> Iterator[Finding]
     for (opened, last_use), group in groups.items():
         worst = max(group, key=lambda found: (live.peak_bytes_by_rank[found.rank], -found.rank))
         peak = live.peak_bytes_by_rank[worst.rank]
+        if _told_by_growth(context, worst):
+            continue
         lines = lines_holding(context, worst.rows)
+        top = int(graph.storages.stack[worst.top])
+        fix = None if len(worst.kept) else split_scope(context, opened, last_use, top)
         holds = [(line.role, line.stack) for line in lines[:_LINES_SHOWN] if line.stack != last_use]
         yield Finding(
             message=f"at the peak of {_of_memory(context)}{peak:,} B{on_ranks([f.rank for f in group], graph.ranks)}, "
@@ -159,11 +173,12 @@ def _oversized_scope_in(context: LintContext, percent: int) -> Iterator[Finding]
             places=context.places(
                 ("scope opened here", opened),
                 ("all of that is used for the last time here", last_use),
-                ("the peak is reached here", int(graph.storages.stack[worst.top])),
+                ("the peak is reached here", top),
                 *holds,
             ),
             nodes=tuple(sorted(found.last_node for found in group)),
-            help=_oversized_help(context, worst, last_use),
+            help=fix.title if fix is not None else _oversized_help(context, worst, opened, last_use),
+            fixes=() if fix is None else (fix,),
         )
 
 
@@ -172,7 +187,16 @@ def _of_memory(context: LintContext) -> str:
     return f"{context.memory_name}, " if len(context.graph.target.scratch_memories) > 1 else ""
 
 
-def _oversized_help(context: LintContext, found: DeadAtPeak, last_use: int) -> str:
+def _told_by_growth(context: LintContext, found: DeadAtPeak) -> bool:
+    """Whether what is dead is what an unscoped loop left behind: KS103 speaks of that."""
+    loops = find_unscoped_loops(context.graph, context.liveness, _TOLD_FROM)
+    return any(np.isin(found.rows, loop.rows).any() for loop in loops if loop.scope == found.scope)
+
+
+def _oversized_help(context: LintContext, found: DeadAtPeak, opened: int, last_use: int) -> str:
+    loop = loop_around_both(context, opened, last_use, int(context.graph.storages.stack[found.top]))
+    if loop is not None:
+        return f"{wrap_body(loop, context.line(last_use))}, as far as its handles are not needed after it"
     advice = f"close the scope after {context.line(last_use)}, and open another one for what follows"
     if not len(found.kept):
         return advice
@@ -224,7 +248,7 @@ def double(x, o):
             tl.store(o[rows, :], tl.load(x[rows, :]) * 2.0)
 """,
         check=_unscoped_growth,
-        options=(Option("times", 3, "from how many allocations of one line on it is reported", lower=2),),
+        options=(Option("times", _TOLD_FROM, "from how many allocations of one line on it is reported", lower=2),),
     ),
     Rule(
         code="KS104",

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...ir.tables import BoundsFault, Mode
 from ...ir.text import quote
+from ..fixes.filling import clip_store
 from ..places import region_text
 from ..rule import Finding, LintContext, Rule, times
 
@@ -28,12 +29,14 @@ def _out_of_bounds(context: LintContext, options: Mapping[str, Any]) -> Iterator
         name = quote(graph.names[graph.storages.name[storage]])
         shape = graph.layouts[graph.storages.layout[storage]].shape
         op = graph[first.node].op
+        fix = clip_store(context.location(stack)) if op == "store" and not _is_flat(shape, first) else None
         verb = "written" if op == "store" else "read"
         yield Finding(
             message=f"{op} leaves `{name}` of shape {shape}: {_asked(name, shape, first)} is {verb}{times(len(group))}",
             places=context.places((_beyond(shape, first), stack)),
             nodes=tuple(sorted({fault.node for fault in group})),
-            help=_bounds_help(shape, first, op),
+            help=_bounds_help(shape, first, op) if fix is None else f"{fix.title}; else run the loop one tile less",
+            fixes=() if fix is None else (fix,),
         )
 
 
@@ -68,7 +71,10 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
         return "a pointer counts elements from the tensor's start; slice a region instead, t[a:b, :], to pad or clip"
     if op == "store":
         return "for a ragged edge write `tl.store(region, h, clip=True)`; else run the loop one tile less"
-    return "for a ragged edge write `tl.load(region, pad=0.0)`; else run the loop one tile less"
+    return (
+        "for a ragged edge write `tl.load(region, pad=...)`, with what changes nothing (0 of a sum); "
+        "else run the loop one tile less"
+    )
 
 
 # --- KS502 ------------------------------------------------------------------------------------------------------------

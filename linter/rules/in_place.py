@@ -9,16 +9,15 @@ import numpy as np
 
 from ...ir.graph import Access, Graph
 from ...ir.layout import Layout
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS, Kind
 from ...ir.tables import IntArray, Mode
 from ..places import region_text
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]
 
-_BY_ELEMENT = OPERATIONS.mask(
-    lambda op: op.family in (Family.UNARY, Family.BINARY, Family.TERNARY, Family.CAST) or op.name == "copy_to"
-)
+_BY_ELEMENT = OPERATIONS.mask(lambda op: op.in_parts)
+_PRODUCTS = OPERATIONS.mask(lambda op: op.kind is Kind.MATMUL)
 
 
 def _overlapping_operands(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
@@ -55,7 +54,7 @@ def _overlaps(graph: Graph) -> IntArray:
     walks = _walks(graph.layouts)
     same = (shift == 0) & (walks[accesses.layout[reads]] == walks[accesses.layout[write]])
     # The accumulator is added to element by element; the factors are each read for many elements.
-    accumulator = (nodes.op[node] == OPERATIONS.code("dot")) & (reads - graph.access_start[node] == 2)
+    accumulator = _PRODUCTS[nodes.op[node]] & (reads - graph.access_start[node] == 2)
     harmless = same & (_BY_ELEMENT[nodes.op[node]] | accumulator)
     reads, write, shift = reads[~harmless], write[~harmless], shift[~harmless]
     kinds = np.column_stack((accesses.layout[reads], accesses.layout[write], shift))

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.graph import Graph
 from ...ir.text import quote
 from ...scheduler.liveness import Violation, ViolationKind
+from ..fixes.edits import Fix
+from ..fixes.filling import zeros_for_empty
+from ..fixes.keeping import as_fix, find_kept
+from ..fixes.scoping import scope_statement
+from ..fixes.sites import body_of
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]
@@ -19,6 +25,12 @@ def _grouped(context: LintContext, kind: ViolationKind) -> Iterator[tuple[Violat
     Grouped in columns: one line can be at fault a hundred thousand times."""
     graph = context.graph
     columns = context.liveness.violation_columns.of(kind)
+    if kind is ViolationKind.WRITE_AFTER_SCOPE:
+        # What a command both reads and writes (`dot(acc=)`) is one fault: the read.
+        reads = context.liveness.violation_columns.of(ViolationKind.USE_AFTER_SCOPE)
+        width = len(graph.storages) + 1
+        both = np.isin(columns.node * width + columns.allocation, reads.node * width + reads.allocation)
+        columns = columns.take(np.flatnonzero(~both))
     if not len(columns):
         return
     lines = np.column_stack((graph.nodes.stack[columns.node], graph.storages.stack[columns.allocation]))
@@ -38,8 +50,10 @@ def _op(context: LintContext, node: int | None) -> str:
 
 
 def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    kept: dict[int, Fix | None] = {}
     for fault, nodes in _grouped(context, ViolationKind.USE_AFTER_SCOPE):
         name = context.name_of(fault.allocation)
+        fix = _kept(context, fault, kept)
         yield Finding(
             message=f"{name} is read by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
             places=context.places(
@@ -49,17 +63,17 @@ def _use_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterat
                 *_reuse(context, fault),
             ),
             nodes=nodes,
-            help=_use_help(context, fault),
+            help=_keep_help(context, fault, fix),
+            fixes=() if fix is None else (fix,),
         )
 
 
 def _write_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    kept: dict[int, Fix | None] = {}
     for fault, nodes in _grouped(context, ViolationKind.WRITE_AFTER_SCOPE):
         storages = context.graph.storages
         name = context.name_of(fault.allocation)
-        made = context.line(int(storages.stack[fault.allocation]))
-        opened = context.line(_opening(context, fault))
-        written = context.line(context.stack_of(fault.node))
+        fix = _kept(context, fault, kept)
         yield Finding(
             message=f"{name} is written by {_op(context, fault.node)} after the exit of its scope{times(len(nodes))}",
             places=context.places(
@@ -69,7 +83,8 @@ def _write_after_scope(context: LintContext, options: Mapping[str, Any]) -> Iter
                 *_reuse(context, fault),
             ),
             nodes=nodes,
-            help=f"move {made} above {opened}, before the scope; or do inside the scope what {written} does",
+            help=_keep_help(context, fault, fix),
+            fixes=() if fix is None else (fix,),
         )
 
 
@@ -86,25 +101,68 @@ def _opening(context: LintContext, fault: Violation) -> int:
     return int(scopes.stack[int(context.graph.storages.scope[fault.allocation])])
 
 
-def _use_help(context: LintContext, fault: Violation) -> str:
+def _kept(context: LintContext, fault: Violation, known: dict[int, Fix | None]) -> Fix | None:
+    """The change by which all allocations of the faulty one's line outlive the scopes that they are used after.
+    ``known`` are those found before, by stack row."""
+    made = int(context.graph.storages.stack[fault.allocation])
+    if made not in known:
+        known[made] = _keep_line(context, made)
+    return known[made]
+
+
+def _keep_line(context: LintContext, made: int) -> Fix | None:
     graph = context.graph
-    name = quote(graph.names[graph.storages.name[fault.allocation]])
-    layout = graph.layouts[graph.storages.layout[fault.allocation]]
-    made = context.line(int(graph.storages.stack[fault.allocation]))
-    opened = context.line(_opening(context, fault))
-    read = context.line(context.stack_of(fault.node))
+    last: dict[int, int] = {}
+    for kind in (ViolationKind.USE_AFTER_SCOPE, ViolationKind.WRITE_AFTER_SCOPE):
+        columns = context.liveness.violation_columns.of(kind)
+        late = graph.storages.stack[columns.allocation] == made
+        for row, node in zip(columns.allocation[late].tolist(), columns.node[late].tolist(), strict=True):
+            last[row] = max(node, last.get(row, -1))
+    _, opened = min(_outermost_exited(graph, row, node) for row, node in last.items())
+    body = body_of(context, opened)
+    block = scope_statement(body, opened) if body is not None else None
+    if body is None or block is None:
+        return None
+    kept = find_kept(body, block, np.flatnonzero(graph.storages.stack == made).tolist())
+    return None if kept is None else as_fix(kept)
+
+
+def _outermost_exited(graph: Graph, row: int, node: int) -> tuple[int, int]:
+    """The outermost of an allocation's scopes that is closed when a node runs: how deep it is, and the stack row that
+    opened it."""
+    scope = int(graph.storages.scope[row])
+    while (above := int(graph.scopes.parent[scope])) >= 0 and 0 <= graph.scopes.exit[above] < node:
+        scope = above
+    depth, above = 0, scope
+    while (above := int(graph.scopes.parent[above])) >= 0:
+        depth += 1
+    return depth, int(graph.scopes.stack[scope])
+
+
+def _inside(context: LintContext, fault: Violation) -> str:
+    line = context.line(context.stack_of(fault.node))
+    return f"do inside the scope what {line} does"
+
+
+def _keep_help(context: LintContext, fault: Violation, fix: Fix | None) -> str:
+    """How the value outlives its scope: the change where there is one, else what it takes."""
+    graph = context.graph
     outer = _outer_twin(context, fault.allocation)
-    if outer is not None:
+    name = quote(graph.names[graph.storages.name[fault.allocation]])
+    if fix is not None:
+        if outer is None:
+            return f"{fix.title}; or {_inside(context, fault)}"
         outside = context.line(int(graph.storages.stack[outer]))
         return (
-            f"at {made} write `tl.copy_to({name}, ...)` with what is now assigned to `{name}`: an assignment takes "
-            f"fresh bytes, which this scope gives back; it does not change the `{name}` of {outside}"
+            f"{fix.title}: an assignment takes fresh bytes, which this scope gives back; it does not change the "
+            f"`{name}` of {outside}"
         )
-    plain = name if name.isidentifier() else "result"
-    kept = f"{plain}_kept"
+    layout = graph.layouts[graph.storages.layout[fault.allocation]]
+    made, opened = context.line(int(graph.storages.stack[fault.allocation])), context.line(_opening(context, fault))
+    result = f"`{name}`" if name.isidentifier() else f"what {made} makes"
     return (
-        f"above {opened} make `{kept} = tl.empty({layout.shape}, {layout.dtype!r})`, after {made} "
-        f"`tl.copy_to({kept}, {plain})`, and at {read} use `{kept}`; or do inside the scope what {read} does"
+        f"to keep {result}, make a handle above {opened}, `tl.empty({layout.shape}, {layout.dtype!r})`, "
+        f"`tl.copy_to` it there inside the scope, and use that handle after it; or {_inside(context, fault)}"
     )
 
 
@@ -135,22 +193,36 @@ def _read_before_write(context: LintContext, options: Mapping[str, Any]) -> Iter
     for fault, nodes in _grouped(context, ViolationKind.READ_BEFORE_WRITE):
         graph = context.graph
         name = context.name_of(fault.allocation)
-        layout = graph.layouts[graph.storages.layout[fault.allocation]]
         made = int(graph.storages.stack[fault.allocation])
         places = [("read here", context.stack_of(fault.node)), ("made here, with nothing in it", made)]
-        zeros = f"`tl.zeros({layout.shape}, {layout.dtype!r})` at {context.line(made)}"
-        advice = f"fill it first, or make it with {zeros}"
+        written = context.stack_of(fault.written_by)
+        fix = None
         if fault.written_by is not None:
-            places.append(("written only here, later", context.stack_of(fault.written_by)))
-            written, read = (context.line(context.stack_of(n)) for n in (fault.written_by, fault.node))
-            if written != read:
-                advice = f"move {written} before {read}, or make it with {zeros}"
+            places.append(("written only here, later", written))
+        if fault.written_by is None or context.line(written) == context.line(context.stack_of(fault.node)):
+            fix = zeros_for_empty(context.location(made))
         yield Finding(
             message=f"{name} is read by {_op(context, fault.node)} before all of it was written{times(len(nodes))}",
             places=context.places(*places),
             nodes=nodes,
-            help=advice,
+            help=_unwritten_help(context, fault, fix),
+            fixes=() if fix is None else (fix,),
         )
+
+
+def _unwritten_help(context: LintContext, fault: Violation, fix: Fix | None) -> str:
+    graph = context.graph
+    read, written = context.stack_of(fault.node), context.stack_of(fault.written_by)
+    if fault.written_by is not None and context.line(read) != context.line(written):
+        # Zeros would hide that the wrong bytes are read: an order of lines, or a slot of a buffer.
+        return (
+            f"write these bytes before {context.line(read)} reads them: {context.line(written)} comes too late, or "
+            "belongs to another part of the handle"
+        )
+    layout = graph.layouts[graph.storages.layout[fault.allocation]]
+    made = context.line(int(graph.storages.stack[fault.allocation]))
+    zeros = fix.title if fix is not None else f"make it with `tl.zeros({layout.shape}, {layout.dtype!r})` at {made}"
+    return f"fill it first, or {zeros}"
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ import numpy as np
 from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray
 from ...scheduler.units import format_ps
+from ..fixes.edits import Fix
+from ..fixes.moving import load_above
+from ..fixes.syntax import enclosing_loop
 from ..late_loads import LateLoads, find_late_loads
 from ..rule import Finding, LintContext, Option, Rule
 
@@ -19,7 +22,7 @@ __all__ = ["RULES"]
 def _load_without_overlap(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     """One finding a line. A kernel without loads needs no machine."""
     graph = context.graph
-    if not (graph.nodes.op == OPERATIONS.code("load")).any():
+    if not OPERATIONS.loads[graph.nodes.op].any():
         return
     run = context.lazy_run
     if run.times is None:
@@ -46,6 +49,10 @@ def _finding(
     earlier, reader = context.stack_of(int(late.before[worst])), context.stack_of(int(late.reader[worst]))
     count = f"{len(group):,} times" if len(group) > 1 else "once"
     of_rank = " of a rank" if graph.ranks > 1 else ""
+    same_place = len(np.unique(graph.nodes.stack[late.before[group]])) == 1
+    fix = (
+        load_above(context, stack, earlier) if same_place and not _before_in_loop(context, node, worst, late) else None
+    )
     places = [
         ("loaded here", stack),
         ("waited for here", reader),
@@ -56,20 +63,42 @@ def _finding(
         f"for, {count}: up to {format_ps(lost_ps)}{of_rank} ({lost_ps * 100 / makespan_ps:.0f} % of the makespan) lost",
         places=context.places(*(place for place in places if place[1] != stack or place[0] == "loaded here")),
         nodes=tuple(late.node[group].tolist()),
-        help=_help(context, stack, earlier),
+        help=_help(context, node, int(late.before[worst]), fix),
+        fixes=() if fix is None else (fix,),
     )
 
 
-def _help(context: LintContext, stack: int, earlier: int) -> str:
-    load, other = context.location(stack), context.location(earlier)
-    line = context.line(stack)
-    same = load is not None and other is not None and (load.file, load.function) == (other.file, other.function)
-    if same and load is not None and other is not None and other.line < load.line:
-        return f"move {line} above {context.line(earlier)}: a load does not block, its first use does"
+def _before_in_loop(context: LintContext, node: int, worst: int, late: LateLoads) -> bool:
+    """Whether what the load could run beside lies in an earlier iteration: the load's line ran in between."""
+    graph = context.graph
+    between = slice(int(late.before[worst]), node)
+    return bool(np.any(graph.nodes.stack[between] == graph.nodes.stack[node]))
+
+
+def _help(context: LintContext, node: int, earlier: int, fix: Fix | None) -> str:
+    if fix is not None:
+        return fix.title
+    stack, other = context.stack_of(node), context.stack_of(earlier)
+    load = context.location(stack)
+    instances = np.flatnonzero(context.graph.nodes.stack == stack)
+    if np.any(instances < node) and load is not None and enclosing_loop(load) is not None and earlier < node:
+        return (
+            f"load one tile ahead: above {context.line(other)} of the iteration before, with "
+            "`tl.load(..., out=buffer)` into one of two buffers made before the loop, taken in turn"
+        )
+    op = context.graph[earlier].op
     return (
-        f"load one tile ahead: above {context.line(earlier)} of the iteration before, with `tl.load(..., out=buffer)` "
-        "into one of two buffers made before the loop, taken in turn"
+        f"let the load of {context.line(stack)} come before the {op} of {context.line(other)}"
+        f"{_by(context, other, stack)}: load first, then compute; a load does not block, its first use does"
     )
+
+
+def _by(context: LintContext, other: int, stack: int) -> str:
+    """Which call of a line is meant, where it is called from several or the load's line is the same."""
+    place, load = context.location(other), context.location(stack)
+    if place is None or load is None or not place.stack or (place.file, place.line) != (load.file, load.line):
+        return ""
+    return f" (in the call from line {place.stack[0].line} before)"
 
 
 RULES = (

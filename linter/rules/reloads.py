@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from ...ir.ops import OPERATIONS
 from ...ir.text import quote
+from ..fixes.edits import Fix
+from ..fixes.moving import load_before_loop, use_held
 from ..places import region_text
 from ..reloads import Reload, find_reloads
 from ..rule import Finding, LintContext, Rule, times
@@ -23,6 +28,8 @@ def _redundant_load(context: LintContext, options: Mapping[str, Any]) -> Iterato
         source, target = graph[first.node].reads[0], graph[first.held_by].writes[0]
         moved = int(graph.nodes.work0[[reload.node for reload in group]].sum())
         same = again == before
+        pairs = [(reload.node, reload.held_by) for reload in group]
+        fix = load_before_loop(context, again, len(group)) if same else use_held(context, again, before, pairs)
         holder = "the handle of an earlier iteration" if same else context.name_of(target.storage.row)
         yield Finding(
             message=f"{region_text(source)} is loaded again although {holder} still holds it unchanged"
@@ -32,17 +39,27 @@ def _redundant_load(context: LintContext, options: Mapping[str, Any]) -> Iterato
                 *([] if same else [("loaded here, into a handle that is still there", before)]),
             ),
             nodes=tuple(reload.node for reload in group),
-            help=_help(context, quote(target.storage.name), again, before),
+            help=_help(context, quote(target.storage.name), again, before, len(group), fix),
+            fixes=() if fix is None else (fix,),
         )
 
 
-def _help(context: LintContext, name: str, again: int, before: int) -> str:
+def _help(context: LintContext, name: str, again: int, before: int, repeats: int, fix: Fix | None) -> str:
+    if fix is not None:
+        return fix.title
+    graph = context.graph
+    every = int(np.count_nonzero((graph.nodes.stack == again) & (graph.nodes.op == OPERATIONS.code("load"))))
+    line = context.line(again)
     if again == before:
-        return (
-            f"move {context.line(again)} before the loop that does not change its region, or keep its handles in a list"
-        )
+        keep = "keep its handles in a list, by what they hold"
+        return f"{repeats:,} of the {every:,} loads of {line} bring what an earlier one did: {keep}"
     plain = f"`{name}`" if name.isidentifier() else "the handle"
-    return f"use {plain} of {context.line(before)} at {context.line(again)}, and delete the load there"
+    held = f"{plain} of {context.line(before)}"
+    if repeats < every:
+        return (
+            f"{repeats:,} of the {every:,} loads of {line} bring what {held} holds: use it for these, and load the rest"
+        )
+    return f"hand {held} on to {line}, and use it there"
 
 
 RULES = (

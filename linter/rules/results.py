@@ -14,6 +14,9 @@ from ...ir.tables import IntArray, Mode, Reason
 from ...ir.text import quote
 from ...scheduler.liveness import ViolationKind
 from ..allocations import call_parts, line_numbers
+from ..fixes.deleting import delete_lines
+from ..fixes.edits import Fix
+from ..fixes.keeping import write_over
 from ..rule import Finding, LintContext, Option, Rule, times
 from ..source import shares_its_line
 
@@ -36,22 +39,23 @@ class _Unread:
 def _find_unread(context: LintContext, *, messages: bool) -> _Unread:
     graph = context.graph
     storages, accesses = graph.storages, graph.accesses
-    reading = np.flatnonzero((accesses.mode == Mode.READ) & (_ops(graph, accesses.node) != OPERATIONS.code("wait")))
+    reading = np.flatnonzero((accesses.mode == Mode.READ) & ~OPERATIONS.waits[_ops(graph, accesses.node)])
     last_read = np.full(len(storages), -1, dtype=np.int64)
     last_read[accesses.storage[reading]] = accesses.node[reading]  # rows are in program order: the last one stays
     freed = np.where(storages.freed >= 0, storages.freed, _NEVER).astype(np.int64)
     escaped = _escaped(context)
 
     copies = _dead_copies(graph, last_read, freed, escaped)
-    loads = _dead_loads(graph, freed, escaped)
+    overwritten = np.array([lost.node for lost in context.overwritten_loads], dtype=np.int64)
+    loads = np.setdiff1d(_dead_loads(graph, freed, escaped), overwritten)
     blamed = escaped.copy()
-    for nodes in (copies, loads):
+    for nodes in (copies, loads, overwritten):
         blamed[_destination(graph, nodes)] = True
     # A composite's buffers are its own business, of which it may need one only.
     unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
         received = accesses.mode == Mode.WRITE
-        received &= np.isin(_ops(graph, accesses.node), [OPERATIONS.code("recv"), OPERATIONS.code("recv_async")])
+        received &= OPERATIONS.receives[_ops(graph, accesses.node)]
         unread[accesses.storage[received]] = False
     # A line whose result is read in some iteration, or on some rank, cannot be left out.
     line = line_numbers(graph)
@@ -80,7 +84,7 @@ def _destination(graph: Graph, nodes: IntArray) -> IntArray:
 
 def _dead_loads(graph: Graph, freed: IntArray, escaped: IntArray) -> IntArray:
     """Loads of which no element is read before their destination's scope exits."""
-    loads = np.flatnonzero(graph.nodes.op == OPERATIONS.code("load"))
+    loads = np.flatnonzero(OPERATIONS.loads[graph.nodes.op])
     target = _destination(graph, loads)
     loads = loads[(freed[target] < _NEVER) & (freed[target] > loads) & ~escaped[target]]
     return _without_reader(graph, loads, freed, Reason.DATA)
@@ -90,7 +94,7 @@ def _dead_copies(graph: Graph, last_read: IntArray, freed: IntArray, escaped: In
     """Copies made in the very scope that frees their destination, after which nothing reads it; of a line that once
     copies what is read later (in all iterations but the last, say) none."""
     nodes, storages = graph.nodes, graph.storages
-    every = np.flatnonzero(nodes.op == OPERATIONS.code("copy_to"))
+    every = np.flatnonzero(OPERATIONS.copies[nodes.op])
     every = every[nodes.command[every] == every]
     target = _destination(graph, every)
     own = (nodes.scope[every] == storages.scope[target]) & (freed[target] < _NEVER) & (freed[target] > every)
@@ -124,7 +128,7 @@ def _without_reader(graph: Graph, nodes: IntArray, freed: IntArray, reason: Reas
     has = np.zeros(len(graph.nodes), dtype=np.bool_)
     # A `wait` reads nothing itself.
     chosen = (edges.reason == reason) & (edges.target < until[edges.source])
-    chosen &= _ops(graph, edges.target) != OPERATIONS.code("wait")
+    chosen &= ~OPERATIONS.waits[_ops(graph, edges.target)]
     has[edges.source[chosen]] = True
     return nodes[~has[nodes]]
 
@@ -150,6 +154,8 @@ def _copy_to_inner(context: LintContext, options: Mapping[str, Any]) -> Iterator
         node, storage = int(copies[group[0]]), int(target[group[0]])
         made = int(graph.storages.stack[storage])
         opened = context.line(int(graph.scopes.stack[graph.storages.scope[storage]]))
+        advice = f"leave out this copy and {context.name_of(storage)}"
+        fix = delete_lines(context, [context.stack_of(node), made], advice)
         yield Finding(
             message=f"nothing reads {context.name_of(storage)} between this copy_to and the scope exit that frees it"
             f"{times(len(group))}",
@@ -159,8 +165,9 @@ def _copy_to_inner(context: LintContext, options: Mapping[str, Any]) -> Iterator
                 ("freed here, with what was copied", context.stack_of(int(graph.storages.freed[storage]))),
             ),
             nodes=tuple(copies[group].tolist()),
-            help=f"to keep the value, move {context.line(made)} above {opened}, before the scope; else "
-            f"{_delete(context, context.stack_of(node), 'copy')}",
+            help=f"to keep the value, copy it to a handle that is made above {opened} and read after the scope; else "
+            f"{advice}",
+            fixes=() if fix is None else (fix,),
         )
 
 
@@ -179,6 +186,7 @@ def _load_outlives_scope(context: LintContext, options: Mapping[str, Any]) -> It
         if made != loaded:
             places.append(("into what is made here", made))
         places.append(("scope closed here", context.stack_of(int(graph.storages.freed[storage]))))
+        fix = None if every > len(group) else delete_lines(context, [loaded], _delete(context, loaded, "load"))
         some = f"{len(group):,} of the {every:,} loads here are lost: " if every > len(group) else ""
         yield Finding(
             message=f"{some}nothing reads {context.name_of(storage)} before the exit of its scope"
@@ -186,11 +194,12 @@ def _load_outlives_scope(context: LintContext, options: Mapping[str, Any]) -> It
             places=context.places(*places),
             nodes=tuple(loads[group].tolist()),
             help=_load_help(context, loaded, some=bool(some)),
+            fixes=() if fix is None else (fix,),
         )
 
 
 def _loads_at(graph: Graph, stack: int) -> int:
-    return int(np.count_nonzero((graph.nodes.stack == stack) & (graph.nodes.op == OPERATIONS.code("load"))))
+    return int(np.count_nonzero((graph.nodes.stack == stack) & OPERATIONS.loads[graph.nodes.op]))
 
 
 def _load_help(context: LintContext, stack: int, *, some: bool) -> str:
@@ -217,12 +226,14 @@ def _unused_result(context: LintContext, options: Mapping[str, Any]) -> Iterator
         writers = sorted({node for one in rows[group].tolist() for node in writers_of(one)})
         writer = next(iter(writers_of(row)), -1)
         held = int(graph.held_bytes[rows[group]].max())
+        meant = write_over(context, rows[group].tolist())
         what = f"the result of {graph[writer].op}" if writer >= 0 else "an empty handle"
         yield Finding(
             message=f"nothing reads {context.name_of(row)}, {what}, which takes {held:,} B{times(len(group))}",
             places=context.places(("made here", made), *_first_writer(context, writer, made)),
             nodes=tuple(writers),
-            help=_unused_help(context, row, writer, made),
+            help=_unused_help(context, row, writer, made, meant),
+            fixes=_unused_fixes(context, row, writer, made, meant),
         )
 
 
@@ -241,24 +252,29 @@ def _first_writer(context: LintContext, writer: int, made: int) -> list[tuple[st
     return [("only written, from here on", stack)] if stack != made else []
 
 
-def _unused_help(context: LintContext, row: int, writer: int, made: int) -> str:
+def _unused_help(context: LintContext, row: int, writer: int, made: int, meant: Fix | None) -> str:
     graph = context.graph
     line = context.line(made)
     if writer < 0:
         return f"{_delete(context, made, 'handle')}, or use the handle"
     if context.stack_of(writer) != made:
         written = context.line(context.stack_of(writer))
-        return f"delete {line} and what writes to it from {written} on, or read it"
+        return f"leave out {line} and what writes to it from {written} on, or read it"
     name = quote(graph.names[graph.storages.name[row]])
     use = f"store or use `{name}`" if name.isidentifier() else "give the result a name and use it"
     deleted = _delete(context, made, graph[writer].op)
-    again = _twin_that_is_read(graph, row)
-    if again is not None:
-        return (
-            f"to change the `{name}` of {context.line(int(graph.storages.stack[again]))} write at {line} "
-            f"`tl.copy_to({name}, ...)`: an assignment takes fresh bytes; else {deleted}"
-        )
+    if meant is not None:
+        why = "an assignment takes fresh bytes, and the handle that was read stays as it is"
+        return f"{meant.title}: {why}; else {deleted}"
     return f"{deleted}, or {use}"
+
+
+def _unused_fixes(context: LintContext, row: int, writer: int, made: int, meant: Fix | None) -> tuple[Fix, ...]:
+    if writer >= 0 and context.stack_of(writer) != made:
+        return ()
+    what = "handle" if writer < 0 else context.graph[writer].op
+    deleted = delete_lines(context, [made], _delete(context, made, what))
+    return tuple(fix for fix in (meant, deleted) if fix is not None)
 
 
 def _delete(context: LintContext, stack: int, what: str) -> str:
@@ -266,17 +282,6 @@ def _delete(context: LintContext, stack: int, what: str) -> str:
     location = context.location(stack)
     shared = location is not None and shares_its_line(location)
     return f"delete {f'this {what} of ' if shared else ''}{context.line(stack)}"
-
-
-def _twin_that_is_read(graph: Graph, row: int) -> int | None:
-    """An earlier allocation of the same name and layout from another line: what an assignment means to change."""
-    storages = graph.storages
-    if not graph.names[storages.name[row]]:
-        return None
-    same = (storages.name[:row] == storages.name[row]) & (storages.layout[:row] == storages.layout[row])
-    same &= (storages.rank[:row] == storages.rank[row]) & (storages.stack[:row] != storages.stack[row])
-    rows = np.flatnonzero(same)
-    return int(rows[-1]) if len(rows) else None
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------

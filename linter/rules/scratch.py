@@ -9,10 +9,14 @@ import attrs
 import numpy as np
 
 from ...scheduler.liveness import Growth, ViolationColumns, ViolationKind
+from ..fixes.edits import Fix
+from ..fixes.scoping import GrowingLoop, growing_loop, wrap_in_scope
+from ..fixes.syntax import Loop, enclosing_loop
+from ..fixes.tiles import fit_command
 from ..rule import Finding, LintContext, Option, Rule
-from ..source import Loop, enclosing_loop
+from ..scopes import UnscopedLoop, find_unscoped_loops, peak_with_copies
 
-__all__ = ["RULES", "Line", "growth_to_blame", "lines_holding", "on_ranks", "wrap_body"]
+__all__ = ["RULES", "Line", "growth_to_blame", "lines_holding", "loop_named", "on_ranks", "wrap_body"]
 
 #: How many lines that hold scratch are shown one by one; the rest is summed up.
 _LINES_SHOWN = 10
@@ -48,7 +52,12 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     asked = int(live.held_bytes[first])
     in_use = int(graph.storages.address[first])
     growth = growth_to_blame(live.growth(fullest))
-    loop = enclosing_loop(growth.location) if growth is not None and growth.location is not None else None
+    unscoped = _unscoped(context, growth) if growth is not None else None
+    growing = None if unscoped is None else growing_loop(context, np.setdiff1d(unscoped.rows, unscoped.kept))
+    loop = loop_named(context, growing, growth.allocation) if growth is not None else None
+    fix = None
+    if unscoped is not None and peak_with_copies(graph, live, [unscoped], unscoped.rank) <= budget:
+        fix = wrap_in_scope(context, np.setdiff1d(unscoped.rows, unscoped.kept), unscoped.kept)
     lines = lines_holding(context, live.held_at_peak(fullest))
     hidden = lines[_LINES_SHOWN:]
     message = (
@@ -67,8 +76,26 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
             (primary, int(graph.storages.stack[first])), *((line.role, line.stack) for line in lines[:_LINES_SHOWN])
         ),
         nodes=tuple(nodes.tolist()),
-        help=_overflow_help(context, growth, loop, lines),
+        help=_overflow_help(context, unscoped, loop, lines, fix),
+        fixes=() if fix is None else (fix,),
     )
+
+
+def _unscoped(context: LintContext, growth: Growth) -> UnscopedLoop | None:
+    """The loop of a growth as one whose iterations make what no later one needs; None where all of it is needed."""
+    stacks = context.graph.storages.stack
+    for loop in find_unscoped_loops(context.graph, context.liveness, 2):
+        if loop.scope == growth.scope and stacks[growth.allocation] in stacks[np.union1d(loop.rows, loop.kept)]:
+            return loop
+    return None
+
+
+def loop_named(context: LintContext, growing: GrowingLoop | None, row: int) -> Loop | None:
+    """The loop to speak of: that in whose body all happens, else the innermost around the line that makes a storage."""
+    if growing is not None:
+        return growing.loop
+    place = context.location(int(context.graph.storages.stack[row]))
+    return None if place is None else enclosing_loop(place)
 
 
 def growth_to_blame(growths: tuple[Growth, ...]) -> Growth | None:
@@ -86,27 +113,43 @@ def _worded(growth: Growth, loop: Loop | None) -> str:
     return str(attrs.evolve(growth, location=attrs.evolve(growth.location, line=loop.line)))
 
 
-def _overflow_help(context: LintContext, growth: Growth | None, loop: Loop | None, lines: list[Line]) -> str:
+def _overflow_help(
+    context: LintContext, unscoped: UnscopedLoop | None, loop: Loop | None, lines: list[Line], fix: Fix | None
+) -> str:
     budget = context.liveness.budget_bytes
     giant = max(lines, key=lambda line: line.largest_bytes)
+    smaller = _smaller(context, giant)
     if giant.largest_bytes > budget:
-        place = context.location(giant.stack)
-        at = f" (line {place.line})" if place is not None else ""
+        return f"{_at(context, giant)} alone takes {giant.largest_bytes:,} B, which no scope can help: {smaller}"
+    if fix is not None:
+        return fix.title
+    if unscoped is None:
         return (
-            f"{giant.name}{at} alone takes {giant.largest_bytes:,} B, which no scope can help: load and compute it in "
-            "smaller tiles"
+            f"{smaller}; or give bytes back earlier: put lines whose results are needed only for a while in "
+            f"`with tl.scratch_scope():`; {_at(context, lines[0])} is the largest"
         )
-    largest = lines[0]
-    place = context.location(largest.stack)
-    at = f" (line {place.line})" if place is not None else ""
-    if growth is None:
-        return (
-            f"use smaller tiles, or give bytes back earlier: put lines whose results are needed only for a while in "
-            f"`with tl.scratch_scope():`; {largest.name}{at} is the largest"
-        )
-    where = f"line {growth.location.line}" if growth.location is not None else "what grows"
-    keep = "`tl.copy_to` what the next iteration needs into handles made before the loop"
-    return f"{wrap_body(loop, where)}, and {keep}"
+    advice = wrap_body(loop, context.line(int(context.graph.storages.stack[unscoped.starts[0]])))
+    if len(unscoped.kept):
+        advice += ", and `tl.copy_to` what the next iteration needs into handles made before the loop"
+    scoped = peak_with_copies(context.graph, context.liveness, [unscoped], unscoped.rank)
+    return advice if scoped <= budget else f"{advice}; that leaves {scoped:,} B, so {smaller}, too"
+
+
+def _at(context: LintContext, line: Line) -> str:
+    place = context.location(line.stack)
+    return line.name + (f" (line {place.line})" if place is not None else "")
+
+
+def _smaller(context: LintContext, line: Line) -> str:
+    """What to do about tiles that are too large."""
+    return f"load and compute in smaller tiles: {_finds(context, line)}"
+
+
+def _finds(context: LintContext, line: Line) -> str:
+    command = fit_command(context, line.stack)
+    if command is None:
+        return "`kernscope fit` finds the largest that fits, where it is a parameter"
+    return f"`{command}` finds the largest that fits"
 
 
 def wrap_body(loop: Loop | None, where: str) -> str:
@@ -174,8 +217,6 @@ def _near_limit_in(context: LintContext, percent: int) -> Iterator[Finding]:
     lines = lines_holding(context, rows)
     of_rank = f" on rank {rank}" if graph.ranks > 1 else ""
     node = live.peak_node_by_rank[rank]
-    place = context.location(lines[0].stack)
-    at = f" (line {place.line})" if place is not None else ""
     yield Finding(
         message=f"{context.memory_name} peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of "
         f"{budget:,} B",
@@ -184,7 +225,8 @@ def _near_limit_in(context: LintContext, percent: int) -> Iterator[Finding]:
             *((line.role, line.stack) for line in lines[:3]),
         ),
         nodes=() if node < 0 else (node,),
-        help=f"{budget - peak:,} B are left: a larger tile will not fit; {lines[0].name}{at} is the largest",
+        help=f"{budget - peak:,} B are left for a larger tile; {_at(context, lines[0])} is the largest, and "
+        f"{_finds(context, lines[0])}",
     )
 
 

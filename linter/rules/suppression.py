@@ -8,6 +8,7 @@ from typing import Any
 from ...ir.errors import did_you_mean
 from .. import rules
 from ..findings import Place
+from ..fixes.filling import without_code
 from ..rule import Finding, LintContext, Rule
 from ..suppressions import Suppression
 
@@ -16,10 +17,12 @@ __all__ = ["RULES"]
 
 def _unused(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     for suppression in context.unused_suppressions:
+        fix = without_code(suppression, _title(suppression)) if _is_known(suppression) else None
         yield Finding(
             message=suppression.unused_message,
             places=(Place("suppressed here", suppression.location),),
             help=_help(suppression),
+            fixes=() if fix is None else (fix,),
         )
 
 
@@ -30,9 +33,17 @@ def _help(suppression: Suppression) -> str:
     if code not in known:
         named = [rule.code for rule in known.values() if rule.name == code.lower()]
         if named:
-            return f"write the code of that rule: {named[0]}"
+            return f"write the code of that rule, {named[0]}, if this statement has such a finding; else take it out"
         return f"no rule {code!r}; {did_you_mean(code, known, what='rules')}"
-    return f"take {suppression.code} out of the brackets; the comment goes at the end of the line that is at fault"
+    return f"{_title(suppression)}; the comment goes at the end of the line that is at fault"
+
+
+def _is_known(suppression: Suppression) -> bool:
+    return not suppression.code or suppression.code in rules.RULES
+
+
+def _title(suppression: Suppression) -> str:
+    return f"take {suppression.code} out of the brackets" if suppression.code else "delete the comment"
 
 
 RULES = (

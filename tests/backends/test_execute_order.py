@@ -206,7 +206,7 @@ def test_every_legal_order_gives_the_same_bits(data: st.DataObject, ranks: int) 
     wanted = bits(execute(graph, inputs))
     assert bits(execute(graph, inputs, poison=True)) == wanted
     for policy in ("lazy", "list"):  # under blocking a receive posted early may wait for ever
-        timed = schedule(graph, policy=policy, effort="fast")
+        timed = schedule(graph, program.machine, policy, "fast")
         assert bits(execute(graph, inputs, order=timed, poison=True)) == wanted
     order = random_topological(graph, data.draw(st.integers(0, 1 << 16)))
     assert bits(execute(graph, inputs, order=order)) == wanted

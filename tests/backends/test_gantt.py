@@ -44,7 +44,7 @@ def working(schedule: ks.Schedule) -> set[int]:
 @kernelgen.examples(12)
 def test_every_slice_is_the_schedules_own(policy: str, program: kernelgen.Program) -> None:
     """One slice for each node at work, with its exact start and end, as wide as its time, in the row of its engine."""
-    schedule = ks.schedule(program.trace(), policy)
+    schedule = ks.schedule(program.trace(), policy, program.machine)
     shown = rectangles(gantt_svg([schedule])[0])
     assert sorted(number(e, "data-node") for e in shown) == sorted(working(schedule))
     scale = 1052 / max(schedule.makespan_ps, schedule.bound_ps, 1)
@@ -65,7 +65,7 @@ def test_every_slice_is_the_schedules_own(policy: str, program: kernelgen.Progra
 @kernelgen.examples(30)
 def test_slices_never_overlap_on_a_lane(program: kernelgen.Program, column_ps: int) -> None:
     """As they are and merged, slices of one lane follow each other; merging loses no node and no busy time."""
-    schedule = ks.schedule(program.trace(), "list")
+    schedule = ks.schedule(program.trace(), "list", program.machine)
     single = slices_of(schedule)
     for slices in (single, merge_below(single, column_ps)):
         lanes = defaultdict(list)

@@ -27,16 +27,16 @@ from kernscope.scheduler.units import format_ps
 programs = st.one_of(kernelgen.programs(max_size=12), kernelgen.programs(ranks=2, max_size=10))
 
 
-def data_of(graph: ks.Graph) -> ReportData:
+def data_of(graph: ks.Graph, machine: ks.Machine | None = None) -> ReportData:
     """What a report shows of a graph."""
-    return pictures.gather(graph, machine_of(graph, None), effort="fast", numbers=False)
+    return pictures.gather(graph, machine_of(graph, machine), effort="fast", numbers=False)
 
 
 @given(before=programs, after=programs)
 @kernelgen.examples(15)
 def test_blamed_lines_sum_to_the_change(before: kernelgen.Program, after: kernelgen.Program) -> None:
     """Of random kernels, however different: both sides of the makespan and of the peak, to the picosecond and byte."""
-    old, new = data_of(before.trace()), data_of(after.trace())
+    old, new = (data_of(program.trace(), program.machine) for program in (before, after))
     lines = blame_peak(old, new)
     assert sum(one.before for one in lines) == old.liveness.peak_bytes
     assert sum(one.after for one in lines) == new.liveness.peak_bytes

@@ -73,3 +73,19 @@ def test_a_text_is_left_alone_but_for_the_files(tmp_path: Path) -> None:
     assert names.in_text(f"{tmp_path}/data.npy") == "data.npy"
     for text in ("<string>:1", f"/other{file}:3", "k.py:3", "a/k.py:3"):
         assert names.in_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("it hangs (/srv/somebody/.venv/bin/dot cannot)", "it hangs (dot cannot)"),
+        ("cannot open '/data/set one/x.npy'", "cannot open 'set one/x.npy'"),
+        (r"no C:\Users\somebody\x.npy", "no x.npy"),
+        ("of q/k/v, 3 / 4 and ~/x", "of q/k/v, 3 / 4 and ~/x"),
+        ("https://example.org/a/b and </title></svg>", "https://example.org/a/b and </title></svg>"),
+        ("/x", "/x"),
+    ],
+)
+def test_of_other_programs_paths_the_name_is_left(text: str, said: str) -> None:
+    """What a renderer or a reference function says keeps no folder; what only looks like a path is left alone."""
+    assert PagePaths.of(()).in_note(text) == said

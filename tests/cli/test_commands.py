@@ -215,3 +215,36 @@ def test_an_output_that_is_stored_in_part(kernscope, write):
     assert done.status == 1 and "o DIFFERS from the reference: " + named in done.out
     done = kernscope("lint", path)
     assert done.status == 0 and "warning[KS504]: 4 of the 8 elements of `o` are never stored: `o[4:8]`" in done.out
+
+
+def test_a_wrong_slot_is_told_where_the_numbers_differ(kernscope, write):
+    """``run`` names the store of the first wrong element and, walking back, the read that met another tile."""
+    text = """
+        def reference(x):
+            return {"o": x * 2}
+
+
+        @ks.launch("s", x=ks.hbm((16, 8), "f32"), o=ks.hbm((16, 8), "f32"), reference=reference)
+        @ks.kernel
+        def doubled(x, o):
+            slots = [tl.empty((4, 8), tl.float32), tl.empty((4, 8), tl.float32)]
+            tl.load(x[0:4, :], out=slots[0])
+            for i in range(4):
+                if i < 3:
+                    tl.load(x[4 * i + 4 : 4 * i + 8, :], out=slots[(i + 1) % 2])
+                tl.store(o[4 * i : 4 * i + 4, :], slots[READ] * 2.0)
+        """
+    done = kernscope("run", write(text.replace("READ", "0")))
+    lines = [line.strip() for line in done.out.splitlines()]
+    at = next(i for i, line in enumerate(lines) if "DIFFERS" in line)
+    assert done.status == 1
+    assert lines[at + 1] == "first wrong at `o[4, 0]`, stored as `o[4:8, 0:8]` at mine.py:17"
+    assert lines[at + 2] == (
+        "mul at mine.py:17 read `x[8:12, 0:8]` (loaded at mine.py:16); `x[4:8, 0:8]` (loaded at mine.py:16) was "
+        "written over before anything read it"
+    )
+    right = kernscope("run", write(text.replace("READ", "i % 2")))
+    assert right.status == 0 and "first wrong" not in right.out
+    other = kernscope("run", write(text.replace("READ", "i % 2").replace("* 2.0)", "* 3.0)")))
+    assert other.status == 1 and "first wrong at `o[0, 0]`, stored as `o[0:4, 0:8]`" in other.out
+    assert "written over" not in other.out

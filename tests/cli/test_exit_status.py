@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kernscope import api
-from kernscope.cli import lint_job
 from kernscope.scheduler.units import format_ps
 
 COMMANDS = [
@@ -35,7 +34,7 @@ def breaks(*_: object, **__: object) -> None:
 def test_an_unexpected_exception_is_one_line_and_status_2(kernscope, good, monkeypatch, command):
     """Whatever command it happens in; it asks for a report, and ``--debug`` shows the traceback."""
     monkeypatch.setattr(api, "_trace", breaks)
-    monkeypatch.setattr(lint_job, "lint_graph", breaks)
+    monkeypatch.setattr(api, "lint_graph", breaks)
     done = kernscope(*command, good, "--launch", "small")
     told = done.out if command == ["lint"] else done.err
     assert done.status == 2 and "Traceback" not in done.err
@@ -47,7 +46,7 @@ def test_an_unexpected_exception_is_one_line_and_status_2(kernscope, good, monke
 
 def test_a_fault_of_our_own_is_told_from_a_kernels(kernscope, good, monkeypatch):
     """By its code, and by asking for a report."""
-    monkeypatch.setattr(lint_job, "lint_graph", breaks)
+    monkeypatch.setattr(api, "lint_graph", breaks)
     done = kernscope("lint", good, "--launch", "small")
     assert done.status == 2 and "error[KE901]: kernscope failed on " in done.out and "please report it" in done.out
 
@@ -61,7 +60,7 @@ def test_a_full_standard_output_is_status_2(good, tmp_path, command):
             [sys.executable, "-m", "kernscope", *command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "error[KE505]: cannot write to standard output: No space left on device"
+    assert done.stderr.splitlines()[0] == "error[KE505]: cannot write to standard output: no space left on device"
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 

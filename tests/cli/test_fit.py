@@ -239,7 +239,7 @@ def test_the_command_prints_the_table(kernscope):
     assert small.status == 0 and "flash_attention:small on" in small.out and "65,536 B of scratch" in small.out
 
 
-def test_no_value_that_fits_is_exit_status_1(kernscope, write):
+def test_no_value_that_fits_is_exit_status_1_and_none_that_the_kernel_takes_2(kernscope, write):
     """The table is printed all the same; what the kernel prints goes to stderr."""
     path = write("""
         @ks.kernel
@@ -251,7 +251,9 @@ def test_no_value_that_fits_is_exit_status_1(kernscope, write):
     assert done.status == 2 and "--arg tile with --param tile" in done.err
     path.write_text(path.read_text().replace("@ks.kernel", '@ks.launch("only")\n@ks.kernel'))
     done = kernscope("fit", path, "--param", "tile", "--range", "1:3")
-    assert done.status == 1 and "no value fits" in done.out
+    assert done.status == 2 and "no value fits" in done.out
+    path.write_text(path.read_text().replace('raise ValueError("never")', 'tl.zeros((1 << 20, tile), "f32")'))
+    assert kernscope("fit", path, "--param", "tile", "--range", "1:3").status == 1
     assert "tracing" not in done.out and "tracing 3" in done.err
 
 

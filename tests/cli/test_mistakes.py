@@ -227,3 +227,21 @@ def test_tensors_beyond_this_machines_memory(kernscope, write):
         )
         told = kernscope("report", path, "--launch", launch, "-o", "huge.html")
         assert told.status in (0, 1) and "not executed: the HBM tensors" in told.out
+
+
+def test_a_reference_that_is_given_no_array_is_not_blamed(kernscope, write):
+    """It cannot know what a tensor's description is: the help names the argument."""
+    path = write(
+        """
+        def fills(xs, o):
+            return {"o": xs[0][:] + 1}
+
+        @ks.launch("small", xs=[ks.hbm((4,), "f32")], o=ks.hbm((4,), "f32"), reference=fills)
+        @ks.kernel
+        def zero(xs, o):
+            tl.store(o[:], tl.zeros((4,), "f32"))
+        """
+    )
+    done = kernscope("run", path)
+    assert done.status == 2 and "the reference of zero raised TypeError" in done.err
+    assert "it was called with xs=[hbm(" in done.err and "reference's own" not in done.err

@@ -67,7 +67,7 @@ def test_the_command_lines_first_line_is_the_message(
     )
     assert main(["schedule", "k.py"]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("error: ") and "Traceback" not in err
+    assert err.startswith("error[KE202]: ") and "Traceback" not in err
     assert re.search(r"1,228,800 B", err) and re.search(r"1,048,576 B", err)
     assert main(["lint", "k.py"]) == 1
     assert capsys.readouterr().out.startswith("error[KS101]: ")
@@ -320,7 +320,7 @@ def lonely_send(x: Any) -> None:
 def test_a_send_without_a_receive_is_found_whatever_the_slots(slots: str) -> None:
     """Case 22: a channel that has room for the message hides nothing."""
     machine = ks.load_machine("ahbm-pe").override({"link.slots": slots})
-    assert codes(lonely_send, hbm(1024), ranks=2, machine=machine) == ["KS401"]
+    assert "KS401" in codes(lonely_send, hbm(1024), ranks=2, machine=machine)
 
 
 def test_a_ring_with_an_idle_rank() -> None:

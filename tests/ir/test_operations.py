@@ -4,6 +4,7 @@ import ast
 import re
 from typing import Any
 
+import attrs
 import ml_dtypes
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import kernscope as ks
 from kernscope.ir import dtypes
 from kernscope.ir.dtypes import ALL, DType
 from kernscope.ir.layout import Layout
-from kernscope.ir.ops import OPERATIONS, Engine, Family, Operation, WorkKind
+from kernscope.ir.ops import OPERATIONS, Family, Kind, Operation, WorkKind
 
 FLOATS = [d for d in ALL if d.is_float]
 INTEGERS = [d for d in ALL if d.is_integer]
@@ -76,20 +77,45 @@ def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
         "scope_exit": "",
     }
     assert operation.log == special.get(operation.name, f"math/{operation.name}")
-    assert (operation.engine is Engine.NONE) == (operation.log == "")
+    assert (operation.kind is Kind.NONE) == (operation.log == "")
 
 
 def test_engines_and_what_they_count() -> None:
-    """Bytes on the DMA engines and links, (M, N, K) on GEMM, elements on MATH."""
-    kinds = {o.engine: o.work_kind for o in OPERATIONS.values()}
+    """Bytes for transfers and links, (M, N, K) for products, elements for elementwise work."""
+    kinds = {o.kind: o.work_kind for o in OPERATIONS.values()}
     assert kinds == {
-        Engine.DMA_READ: WorkKind.BYTES,
-        Engine.DMA_WRITE: WorkKind.BYTES,
-        Engine.LINK: WorkKind.BYTES,
-        Engine.GEMM: WorkKind.MNK,
-        Engine.MATH: WorkKind.ELEMENTS,
-        Engine.NONE: WorkKind.NOTHING,
+        Kind.TRANSFER: WorkKind.BYTES,
+        Kind.LINK: WorkKind.BYTES,
+        Kind.MATMUL: WorkKind.MNK,
+        Kind.ELEMENTWISE: WorkKind.ELEMENTS,
+        Kind.NONE: WorkKind.NOTHING,
     }
+    names = {o.engine for o in OPERATIONS.values()}
+    assert names == {"dma_read", "dma_write", "link", "gemm", "math", "none"}
+
+
+def test_what_an_elementwise_operation_costs_is_asked_for() -> None:
+    """A declaration without a class of cost is refused, not taken for one cycle; other kinds have none."""
+    declared = OPERATIONS["exp"]
+    with pytest.raises(AssertionError, match="what does exp cost"):
+        attrs.evolve(declared, cost=None)
+    assert all((o.cost is not None) == (o.kind is Kind.ELEMENTWISE) for o in OPERATIONS.values())
+
+
+def test_roles_follow_from_what_an_operation_does() -> None:
+    """Each mask names the operations that the language means by it."""
+    named = {
+        "loads": {"load"},
+        "stores": {"store"},
+        "copies": {"copy_to"},
+        "sends": {"send"},
+        "receives": {"recv", "recv_async"},
+        "waits": {"wait"},
+        "markers": {"scope_enter", "scope_exit"},
+    }
+    for role, names in named.items():
+        mask = getattr(OPERATIONS, role)
+        assert {name for name, chosen in zip(OPERATIONS.names, mask.tolist(), strict=True) if chosen} == names
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)

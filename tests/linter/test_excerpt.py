@@ -9,7 +9,7 @@ import pytest
 from kernscope.ir.location import Location
 from kernscope.linter import Diagnostic, Place
 from kernscope.linter.excerpt import excerpts, pointer
-from kernscope.linter.source import enclosing_loop
+from kernscope.linter.fixes.syntax import enclosing_loop
 
 
 @pytest.fixture(autouse=True)

@@ -114,8 +114,9 @@ tl.store(o[:, :], best + last)
 """
     (finding,) = lint(body(text), X, X)
     assert finding.help == (
-        "wrap lines 8-10, the body of the loop at line 7, in `with tl.scratch_scope():`; `best`, `last` must not go with "
-        "it: make a handle before the loop and `tl.copy_to` into it"
+        "wrap lines 8-10, the body of the loop at line 7, in `with tl.scratch_scope():`; at line 9 write "
+        "`tl.copy_to(best, ...)` with what is now assigned to `best`; above line 7 make `last = tl.empty((64, 64), "
+        "tl.float32)`, and at line 10 write `tl.copy_to(last, ...)` with what is now assigned to `last`"
     )
 
 

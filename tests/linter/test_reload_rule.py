@@ -50,7 +50,7 @@ info[KS503]: `x[0:4, 0:8]` is loaded again although `w` still holds it unchanged
 9 |             tl.store(o[0:4, :], tl.load(x[0:4, :]) + w)
   |                                 ^^^^^^^^^^^^^^^^^^ loaded again here
   |
-  = help: use `w` of line 6 at line 9, and delete the load there
+  = help: at line 9 use `w` of line 6 instead of the load
 
 kernel: 1 info"""
     )
@@ -61,7 +61,7 @@ def test_a_line_that_loads_the_same_in_every_iteration(lint: Lint) -> None:
     """Without a scope the handles of all iterations are still there."""
     (finding,) = lint(body("for j in range(3):\n    tl.store(o[:, :], tl.load(x[:, :]))"), X, X)
     assert finding.message.startswith("`x[0:8, 0:8]` is loaded again although the handle of an earlier iteration")
-    assert finding.help.startswith("move line 7 before the loop")
+    assert finding.help == "above the loop at line 6 write `x_tile = tl.load(x[:, :])`, and at line 7 use `x_tile`"
     assert finding.nodes == (2, 4)
 
 

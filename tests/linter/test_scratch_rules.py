@@ -58,7 +58,7 @@ error[KS101]: scratch overflow: 1,331,712 B needed, the budget is 1,048,576 B; p
 10 |         tl.copy_to(m, tl.maximum(m, best))
    |                       ------------------- holds 10,240 B: 20 x an unnamed f32[128,1]
    |
-  = help: wrap lines 8-10, the body of the loop at line 7, in `with tl.scratch_scope():`, and `tl.copy_to` what the next iteration needs into handles made before the loop
+  = help: wrap lines 8-10, the body of the loop at line 7, in `with tl.scratch_scope():`
 
 sweep: 1 error"""
     )
@@ -96,7 +96,7 @@ def test_one_allocation_larger_than_the_budget_cannot_be_helped_by_a_scope(lint:
     """
     (finding,) = lint(kernel, ks.hbm((1024, 257), "f32"))
     assert finding.help == (
-        "`big` (line 6) alone takes 1,052,672 B, which no scope can help: load and compute it in smaller tiles"
+        "`big` (line 6) alone takes 1,052,672 B, which no scope can help: load and compute in smaller tiles: `kernscope fit` finds the largest that fits, where it is a parameter"
     )
 
 
@@ -164,7 +164,7 @@ info[KS102]: scratch peaks at 1,000,000 B, 95.4 % of the budget of 1,048,576 B
   |              ^^^^^^^^^^^^^ the peak is reached here
   |              ------------- holds 1,000,000 B: `x_tile`
   |
-  = help: 48,576 B are left: a larger tile will not fit; `x_tile` (line 6) is the largest
+  = help: 48,576 B are left for a larger tile; `x_tile` (line 6) is the largest, and `kernscope fit` finds the largest that fits, where it is a parameter
 
 one: 1 info"""
     )

@@ -82,7 +82,10 @@ def test_a_code_that_is_no_rule_is_reported(lint: Lint) -> None:
     ("comment", "help"),
     [
         ("ignore[KS2O1]", "no rule 'KS2O1'; did you mean 'KS201'?"),
-        ("ignore[use-after-scope]", "write the code of that rule: KS201"),
+        (
+            "ignore[use-after-scope]",
+            "write the code of that rule, KS201, if this statement has such a finding; else take it out",
+        ),
         (
             "ignore",
             "name the code of the finding to silence, such as `# kernscope: ignore[KS302]`, or delete the comment",
@@ -152,3 +155,58 @@ def test_the_judge_can_be_silenced_itself(lint: Lint) -> None:
     """By option, as any rule."""
     kernel = stale("tl.store(o[:], a)  # kernscope: ignore[KS201, KS204]")
     assert codes(lint(kernel, X, X, ignore=["KS001"])) == []
+
+
+TWO = """
+    @ks.kernel
+    def two(x, o):
+        with tl.scratch_scope():
+            a, b = tl.load(x[0:4]), tl.load(x[4:8])
+        tl.store(o[0:4], a){first}
+        tl.store(o[4:8], b){second}
+"""
+IGNORE = "  # kernscope: ignore[KS201]"
+
+
+@pytest.mark.parametrize("which", ["first", "second"])
+def test_a_comment_silences_no_other_statement(lint: Lint, which: str) -> None:
+    """Of two findings of one code in one file, the one on another line stays, be it before the comment or after."""
+    report = lint(TWO.format(**{"first": "", "second": "", which: IGNORE}), X, X)
+    (kept,), (silenced,) = list(report), report.suppressed
+    assert kept.code == silenced.code == "KS201"
+    assert kept.location is not None and silenced.location is not None
+    assert kept.location.line - silenced.location.line == (1 if which == "first" else -1)
+
+
+def test_two_findings_of_a_code_on_one_statement_share_a_comment(lint: Lint) -> None:
+    """Both are silenced, by one comment, which is used."""
+    kernel = """
+        @ks.kernel
+        def both(x, o):
+            with tl.scratch_scope():
+                a, b = tl.load(x[0:4]), tl.load(x[4:8])
+            tl.store(o[0:4], a + b)  # kernscope: ignore[KS201]
+    """
+    report = lint(kernel, X, X, select=["KS2", "KS001"])
+    assert codes(report) == []
+    assert {d.code for d in report.suppressed} == {"KS201"}
+    assert len(report.suppressed) == len(lint(kernel.replace("# kernscope", "#"), X, X, select=["KS2"]).diagnostics)
+
+
+def test_each_of_two_comments_is_judged_by_its_own_statement(lint: Lint) -> None:
+    """Two comments, one needed: the other is reported, at its own line; nothing is left of the finding."""
+    kernel = """
+        @ks.kernel
+        def one(x, o):
+            a = tl.load(x[4:8])
+            with tl.scratch_scope():
+                b = tl.load(x[0:4])
+            tl.store(o[4:8], a)  # kernscope: ignore[KS201]
+            tl.store(o[0:4], b)  # kernscope: ignore[KS201]
+    """
+    report = lint(kernel, X, X)
+    assert codes(report) == ["KS001"]
+    (silenced,) = report.suppressed
+    unused = report.diagnostics[0].location
+    assert unused is not None and silenced.location is not None
+    assert unused.line == silenced.location.line - 1

@@ -132,6 +132,36 @@ def test_a_file_that_cannot_be_imported_is_an_error(repository: Path) -> None:
     assert re.search("[12] errors? in", out)  # pytest itself imports a file that is named, too
 
 
+def test_a_file_keeps_what_it_changes_to_itself(repository: Path) -> None:
+    """Its folder, arguments and seeds are no other test's; the path of its lines stays."""
+    head = "import os, random, sys\nos.chdir('/')\nrandom.seed(1)\nsys.argv += ['x']\n"
+    (repository / "kernels" / "changes.py").write_text(head + FILES["kernels/stale.py"], encoding="utf-8")
+    test = "import os, random, sys\n\ndef test_here():\n    assert os.getcwd() != '/' and 'x' not in sys.argv[-1:]\n"
+    test += "    assert random.random() != random.Random(1).random()\n"
+    (repository / "tests" / "test_here.py").write_text(test, encoding="utf-8")
+    # A file that is named is imported by pytest itself, too.
+    out = run_pytest(repository, "--kernscope", "-rA", "kernels", "tests/test_here.py")
+    assert "PASSED tests/test_here.py::test_here" in out and "--> kernels/changes.py:14:5" in out, out
+
+
+def test_a_kernel_that_does_not_end_fails(repository: Path) -> None:
+    """With its line, and the other tests run."""
+    text = FILES["kernels/raises.py"].replace('raise ValueError("too odd")', "while True: pass")
+    (repository / "kernels" / "endless.py").write_text(text, encoding="utf-8")
+    out = run_pytest(repository, "--kernscope", "--kernscope-timeout", "1", "-rA", "kernels")
+    assert "FAILED kernels/endless.py::kernscope:raises:a" in out and "kernels/endless.py:7" in out
+    assert "kernscope:raises:a did not end within 1 s" in out and "PASSED kernels/good.py::kernscope:good:a" in out
+    assert "--kernscope-timeout" in run_pytest(repository, "--kernscope-timeout", "0")
+
+
+def test_a_file_may_skip_itself(repository: Path) -> None:
+    """``pytest.importorskip`` at its head is no error."""
+    head = 'import pytest\npytest.importorskip("no_such_module_at_all")\n'
+    (repository / "kernels" / "skips.py").write_text(head + FILES["kernels/good.py"], encoding="utf-8")
+    out = run_pytest(repository, "--kernscope", "kernels/skips.py")
+    assert re.search("[12] skipped", out) and "error" not in out.lower()  # pytest itself imports a file that is named
+
+
 def test_pytest_finds_the_plugin_by_itself() -> None:
     """The entry point leads to a module with pytest's hooks."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -45,7 +45,14 @@ def test_every_operation_of_a_kind_appears() -> None:
         seen.update(f"edge {reason}" for reason in np.unique(graph.edges.reason).tolist())
         seen["recycled"] += int(graph.edges.recycled.sum())
         seen["composite"] += int((graph.nodes.command != np.arange(len(graph))).sum())
+    for ranks in (1, 2):
+        for seed in SEEDS:
+            program = kernelgen.random_kernel(seed, ranks=ranks, machines=True)
+            seen.update(name for name, *_ in program.instructions)
+            seen.update(path for path, _ in program.options)
+            seen["unequal"] += len(set(np.bincount(program.trace().nodes.rank).tolist())) > 1
     wanted = (
+        "unequal ragged ragged_row dead_load alone uneven_messages dma_read.channels link.slots scratch.align "
         "load store copy_to dot fill arange scope_enter send recv recv_async wait cumsum softmax recycled composite"
     )
     assert [name for name in [*wanted.split(), "view False", *(f"edge {r}" for r in range(6))] if not seen[name]] == []
@@ -67,3 +74,18 @@ def test_a_seed_gives_the_same_program() -> None:
     program = kernelgen.random_kernel(7, ranks=2, faults=True)
     assert kernelgen.random_kernel(7, ranks=2, faults=True) == program
     assert eval(repr(program), {"Program": kernelgen.Program}) == program
+
+
+def test_composites_have_operands_of_every_kind() -> None:
+    """Both streamed, one, none; as they lie and transposed; over bytes of a load that is still in flight."""
+    found: Counter[tuple[int, bool]] = Counter()
+    over_a_load = 0
+    for seed in range(120):
+        graph = kernelgen.random_kernel(seed).trace()
+        for command in np.unique(graph.nodes.command[graph.nodes.command != np.arange(len(graph))]).tolist():
+            nodes = [node for node in graph if graph.nodes.command[node.id] == command]
+            loads = sum(node.op == "load" for node in nodes) // sum(node.op == "dot" for node in nodes)
+            found[loads, any(not a.layout.is_dense for node in nodes if node.op == "dot" for a in node.reads)] += 1
+            over_a_load += any(graph[e.source].op == "load" and e.recycled for node in nodes for e in node.edges_in)
+    assert set(found) == {(loads, strided) for loads in (0, 1, 2) for strided in (False, True)}
+    assert over_a_load

@@ -20,12 +20,13 @@ def reported(graph: ks.Graph, code: str) -> set[int]:
 @given(FAULTY)
 @kernelgen.examples(80)
 def test_the_linter_reports_what_the_poisoned_run_catches(program: kernelgen.Program) -> None:
-    """KS201, KS202 and KS204 name exactly the nodes that read stale, write stale and read unwritten bytes."""
+    """KS201, KS202 and KS204 name exactly the nodes that read stale, write stale and read unwritten bytes; where one
+    both reads and writes a stale handle, KS201 alone speaks."""
     graph = program.trace()
     run = execute(graph, program.inputs(), poison=True)
     assert run.tracked
     assert reported(graph, "KS201") == set(run.stale_reads)
-    assert reported(graph, "KS202") == set(run.stale_writes)
+    assert set(run.stale_writes) - set(run.stale_reads) <= reported(graph, "KS202") <= set(run.stale_writes)
     assert reported(graph, "KS204") == set(run.unwritten_reads)
 
 

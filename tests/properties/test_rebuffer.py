@@ -109,7 +109,9 @@ def check_schedules(program: kernelgen.Program, buffers: int) -> None:
     made = ks.rebuffer(graph, buffers)
     expected = bits(program, graph)
     assert bits(program, made, poison=True) == expected
-    for row, traced in zip(ks.compare(made), ks.compare(graph), strict=True):
+    for row, traced in zip(
+        ks.compare(made, machine=program.machine), ks.compare(graph, machine=program.machine), strict=True
+    ):
         assert (row.schedule is None) == (traced.schedule is None)  # `blocking` may deadlock
         if row.schedule is not None:
             assert ks.check(row.schedule) == []
@@ -136,15 +138,19 @@ def test_every_schedule_computes_the_same_bits_on_many_ranks(program: kernelgen.
 @kernelgen.examples(40)
 def test_more_buffers_never_cost_time_where_scopes_do_not_nest(program: kernelgen.Program) -> None:
     """With scopes of one level, 2 buffers ask for no wait that 1 does not, nor 4 one that 2 does not, nor 3 one that 1
-    does not: children that share bytes then shared them before. So no bound and no in-order makespan grows. (Between 2
-    and 3, or where scopes nest, other iterations may come to share bytes, and it may.)"""
+    does not: children that share bytes then shared them before. So neither the longest path nor an in-order makespan
+    grows. (Between 2 and 3, or where scopes nest, other iterations may come to share bytes, and it may. So may other
+    bounds: their heads look back from samples of the nodes, which the longest paths choose.)"""
     graph = flat(program).trace()
-    ladders = {buffers: ks.compare(ks.rebuffer(graph, buffers), policies=IN_ORDER) for buffers in (1, 2, 3, 4)}
+    ladders = {
+        buffers: ks.compare(ks.rebuffer(graph, buffers), policies=IN_ORDER, machine=program.machine)
+        for buffers in (1, 2, 3, 4)
+    }
     for fewer, more in ((1, 2), (2, 4), (1, 3)):
         less, enough = ladders[fewer].bounds, ladders[more].bounds
         assert less is not None
         assert enough is not None
-        assert all(enough.each[name] <= less.each[name] for name in less.each)
+        assert enough.each["longest path"] <= less.each["longest path"]
         for policy in IN_ORDER:
             assert ladders[more][policy].schedule.makespan_ps <= ladders[fewer][policy].schedule.makespan_ps
 
@@ -153,11 +159,11 @@ IN_ORDER = ("blocking", "lazy", "queued")
 
 
 def flat(program: kernelgen.Program) -> kernelgen.Program:
-    """The program with scopes of one level only."""
+    """The program with scopes of one level only, without the instructions that open one of their own."""
     kept: list[kernelgen.Instruction] = []
     inside = False
     for instruction in program.instructions:
-        if instruction[0] == "open" and inside:
+        if (instruction[0] == "open" and inside) or instruction[0] in ("dead_load", "alone"):
             continue
         inside = instruction[0] == "open" or (inside and instruction[0] != "close")
         kept.append(instruction)
@@ -168,7 +174,8 @@ def flat(program: kernelgen.Program) -> kernelgen.Program:
 @kernelgen.examples(60)
 def test_one_buffer_is_the_traced_layout_where_nothing_follows_a_child(program: kernelgen.Program) -> None:
     """Where no scope allocates after its first child scope, one buffer gives the traced addresses; else later
-    allocations follow the children's bytes rather than taking them over, and no address is lower than traced."""
+    allocations follow the children's bytes rather than taking them over, and no address is lower than traced (but those
+    in a child that opens after such an allocation: its copy lies with its elder sisters')."""
     graph = program.trace()
     made = ks.rebuffer(graph, 1)
     opened: dict[int, int] = {}
@@ -177,7 +184,9 @@ def test_one_buffer_is_the_traced_layout_where_nothing_follows_a_child(program: 
     scratch = [graph.storage(row) for row in range(len(graph.storages)) if not graph.storage(row).is_hbm]
     if all(storage.born <= opened.get(storage.scope, storage.born) for storage in scratch):
         assert made == attrs.evolve(graph, buffers=1)
-    assert np.all(made.storages.address >= graph.storages.address)
+    last = dict(zip(graph.scopes.parent.tolist(), graph.scopes.enter.tolist(), strict=True))
+    if not any(opened.get(s.scope, s.born) < s.born <= last.get(s.scope, -1) for s in scratch):
+        assert np.all(made.storages.address >= graph.storages.address)
 
 
 @given(ANY, BUFFERS, BUFFERS)

@@ -68,7 +68,7 @@ class Replay:
 @given(ANY)
 @kernelgen.examples(80)
 def test_lost_loads_are_those_of_which_no_element_is_read_in_time(program: kernelgen.Program) -> None:
-    """KS301, but for handles that KS201 and KS202 speak of."""
+    """KS301, but for handles that KS201 and KS202 speak of, and loads that KS304 does."""
     graph = program.trace()
     replay = Replay(graph)
     expected = set()
@@ -78,7 +78,30 @@ def test_lost_loads_are_those_of_which_no_element_is_read_in_time(program: kerne
             in_scope = graph.storages.freed[target] > node.id
             if in_scope and target not in replay.escaped and not replay.readers[node.id]:
                 expected.add(node.id)
-    assert reported(graph, "KS301") == expected
+    assert reported(graph, "KS301") == expected - reported(graph, "KS304")
+
+
+@given(st.one_of(kernelgen.programs(), kernelgen.programs(ranks=2, max_size=20)))
+@kernelgen.examples(80)
+def test_overwritten_loads_are_those_of_which_every_element_is_written_again_unread(
+    program: kernelgen.Program,
+) -> None:
+    """KS304, element by element: who reads what, and what of a load still stands when its handle is given back."""
+    graph = program.trace()
+    replay = Replay(graph)
+    accesses = graph.accesses
+    left: dict[int, set[int]] = {}
+    for row, (node, storage) in enumerate(zip(accesses.node.tolist(), accesses.storage.tolist(), strict=True)):
+        if accesses.mode[row] == Mode.READ or graph.storage(storage).is_hbm:
+            continue
+        elements = set(elements_of(graph, row).tolist())
+        for load, remaining in left.items():
+            if graph[load].writes[0].storage.row == storage:
+                remaining -= elements
+        if graph[node].op == "load" and graph[node].command == node:
+            left[node] = elements
+    expected = {load for load, remaining in left.items() if not remaining and not replay.readers[load]}
+    assert reported(graph, "KS304") == expected
 
 
 @given(ANY)
@@ -88,7 +111,7 @@ def test_unused_results_are_never_read_and_of_a_line_that_is_never_read(program:
     with one that is read or named, was received, or is a composite's own."""
     graph = program.trace()
     replay = Replay(graph)
-    lost = reported(graph, "KS301") | reported(graph, "KS203")
+    lost = reported(graph, "KS301") | reported(graph, "KS304") | reported(graph, "KS203")
     blamed = {access.storage.row for node in lost for access in graph[node].writes}
     written: dict[int, list[str]] = defaultdict(list)
     for node in graph:

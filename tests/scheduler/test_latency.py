@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import kernscope as ks
 from kernscope import MachineError, tl
 from kernscope.ir import dtypes
-from kernscope.ir.ops import OPERATIONS, Engine, Work
+from kernscope.ir.ops import OPERATIONS, Kind, Work
 from kernscope.scheduler.latency import LATENCY_MODELS, duration_ps, durations_ps, issue_cost_ps, latencies_ps
 from kernscope.scheduler.machine import Machine, load_machine, machine_names
 
@@ -63,12 +63,12 @@ MACHINES = [
 works = st.tuples(*(st.integers(0, 2**40) for _ in range(3)))
 
 
-@pytest.mark.parametrize("engine", LATENCY_MODELS)
+@pytest.mark.parametrize("kind", LATENCY_MODELS)
 @given(machine=st.sampled_from(MACHINES), work=works, more=works, data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_conformance(engine: Engine, machine: Machine, work: Work, more: Work, data: st.DataObject) -> None:
+def test_conformance(kind: Kind, machine: Machine, work: Work, more: Work, data: st.DataObject) -> None:
     """Every latency model gives an integer, not negative, and no less for more work in any of its three numbers."""
-    operation = data.draw(st.sampled_from([op for op in OPERATIONS.values() if op.engine is engine]))
+    operation = data.draw(st.sampled_from([op for op in OPERATIONS.values() if op.kind is kind]))
     dtype = data.draw(st.sampled_from(dtypes.ALL))
     larger = (work[0] + more[0], work[1] + more[1], work[2] + more[2])
     less, most = (duration_ps(machine, operation, each, dtype) for each in (work, larger))

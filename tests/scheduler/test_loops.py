@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from problemgen import problems
 from kernscope import schedule_dag
 from kernscope.scheduler import loops
 from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.constraints import IN_ORDER_POLICIES
+from kernscope.scheduler.lanes import assign_lanes
 from kernscope.scheduler.list_search import EFFORTS
 from kernscope.scheduler.policies import Deadlock, run_policy
+from kernscope.scheduler.policy_registry import LADDER, policy_of
 from kernscope.scheduler.problem import Problem
+from kernscope.scheduler.slack import slack_ps
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs the extra 'fast' (numba)")
 
@@ -56,15 +59,20 @@ def test_compiled_lists_equal_plain_ones(monkeypatch: pytest.MonkeyPatch, effort
 @given(problem=problems())
 @settings(max_examples=25, deadline=None)
 def test_compiled_policies_and_bounds_equal_plain_ones(problem: Problem) -> None:
-    """Every policy's times, every deadlock and every bound are the same compiled and not."""
+    """Every policy's times and slacks, every deadlock and every bound are the same compiled and not."""
     with pytest.MonkeyPatch.context() as patch:
-        for policy in (*IN_ORDER_POLICIES, "list"):
-            plain, compiled = _both(patch, lambda policy=policy: run_policy(problem, policy, EFFORTS["normal"]))  # type: ignore[misc]
+        for policy in LADDER:
+            plain, compiled = _both(
+                patch, lambda policy=policy: run_policy(problem, policy_of(policy), EFFORTS["normal"])
+            )  # type: ignore[misc]
             if isinstance(plain, Deadlock):
                 assert plain == compiled
             else:
                 assert np.array_equal(plain.start_ps, compiled.start_ps)
                 assert np.array_equal(plain.issue_ps, compiled.issue_ps)
+                lane = assign_lanes(problem.dag, plain.start_ps)
+                slacks = _both(patch, partial(slack_ps, problem, policy_of(policy), plain.start_ps, lane))
+                assert np.array_equal(*slacks)
         if not problem.dag.has_cycle:
             plain, compiled = _both(patch, lambda: lower_bounds(problem).each)
             assert plain == compiled

@@ -3,11 +3,18 @@
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
-from kernscope import MachineError, OptionError
+import kernscope as ks
+from kernscope import MachineError, OptionError, tl
+from kernscope.ir.dtypes import float32
+from kernscope.ir.ops import OPERATIONS
 from kernscope.ir.target import Target
+from kernscope.scheduler.engines import engine_instances
+from kernscope.scheduler.latency import duration_ps
 from kernscope.scheduler.machine import DEFAULT_MACHINE, Machine, load_machine, machine_names, parse_machine
 
 PRESETS = Path(__file__).parents[2] / "scheduler" / "machines"
@@ -193,3 +200,59 @@ def test_an_engine_has_lanes_that_can_be_drawn(channels: str) -> None:
     with pytest.raises(OptionError, match="an integer from 1 to 1024"):
         load_machine().override({"dma_read.channels": channels})
     assert load_machine().override({"dma_read.channels": "1024"}).dma_read.channels == 1024
+
+
+def test_a_description_takes_from_its_base_what_it_does_not_say() -> None:
+    """Tables are merged key by key, numbers in tables too; everything else is the base's."""
+    made = parse_machine('name = "mine"\nbase = "ahbm-pe"\n[gemm]\nrows = 128\n[math.cycles]\nexp = 2\n', "m.toml")
+    by_hand = load_machine("ahbm-pe").override({"gemm.rows": "128", "math.cycles.exp": "2", "name": "mine"})
+    assert made == by_hand
+    assert parse_machine(made.to_toml(), "again") == made
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ('"ahbm-pee"', r"m.toml: base: no preset 'ahbm-pee'[\s\S]*help: did you mean 'ahbm-pe'"),
+        ('"./m.toml"', "no preset './m.toml'"),
+        ("3", "no preset 3"),
+        ('["ahbm-pe"]', "no preset"),
+    ],
+)
+def test_a_base_is_a_preset_and_no_file(base: str, message: str) -> None:
+    """A description opens no path that it names."""
+    with pytest.raises(MachineError) as caught:
+        parse_machine(f'name = "mine"\nbase = {base}\n', "m.toml")
+    assert re.search(message, f"{caught.value.message}\nhelp: {caught.value.help}")
+
+
+def test_mistakes_over_a_base_have_their_path() -> None:
+    """What the base has is not named; what is written over it is judged as ever."""
+    assert mistakes_of('name = "mine"\nbase = "ahbm-pe"\n[gemm]\nrow = 128\n[scratch]\nbytes = -1\n') == [
+        "m.toml: scratch.bytes: must be an integer above 0, not -1",
+        "m.toml: gemm.row: unknown key; did you mean 'rows'?",
+    ]
+
+
+def test_an_operation_that_is_not_listed_costs_what_its_class_does() -> None:
+    """By name, else by class, else the default; what moves values costs the default and cannot be listed."""
+    machine = load_machine("ahbm-pe").override({"math.cycles.transcendental": "6", "math.cycles.division": "5"})
+    pow_, exp, mod, add = (OPERATIONS[name] for name in ("pow", "exp", "mod", "add"))
+    cycles = [(duration_ps(machine, op, (256, 0, 0), float32) // 1000) - 4 for op in (pow_, exp, mod, add)]
+    assert cycles == [6, 4, 5, 1]
+    with pytest.raises(MachineError, match="always costs the default"):
+        parse_machine('name = "mine"\nbase = "ahbm-pe"\n[math.cycles]\nmove = 2\n', "m.toml")
+
+
+def test_a_machine_without_an_engine_for_an_operation_says_so() -> None:
+    """Both are named, with the engines that there are."""
+
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(o[:, :], tl.dot(tl.load(x[:, :]), tl.load(x[:, :])))
+
+    graph = ks.trace(kernel, ks.hbm((16, 16), "f16"), ks.hbm((16, 16), "f32"))
+    machine = load_machine()
+    lacking = attrs.evolve(machine, name="lacking")
+    object.__setattr__(lacking, "engines", tuple(e for e in machine.engines if e.name != "gemm"))
+    with pytest.raises(MachineError, match="machine lacking has no engine for dot, which needs one of kind matmul"):
+        engine_instances(graph, lacking)

@@ -68,7 +68,7 @@ def test_moves_add_up(program: kernelgen.Program) -> None:
     """Every node but the markers is counted once; on each rank as many places are lost as won; against itself nothing
     moves; and the other way round all signs turn."""
     graph = program.trace()
-    listed, queued = ks.schedule(graph, "list"), ks.schedule(graph, "list", effort="fast")
+    listed, queued = (ks.schedule(graph, "list", program.machine, effort) for effort in ("normal", "fast"))
     backwards = np.max(queued.start_ps, initial=0) - queued.start_ps
     rows, turned = (moved_nodes(graph, *pair) for pair in ((listed.start_ps, backwards), (backwards, listed.start_ps)))
     nodes = [node for node in graph if OPERATIONS[node.op].family is not Family.MARKER]

@@ -121,7 +121,7 @@ def test_allocations_that_are_live_together_lie_apart(program: kernelgen.Program
     assert set(np.flatnonzero(placed.address >= 0).tolist()) == set(spans)
     boxes = []
     for row, span in spans.items():
-        base, size = int(placed.address[row]), -(-graph.storage(row).nbytes // 16) * 16
+        base, size = int(placed.address[row]), graph.storage(row).held_bytes
         boxes.append((graph.storage(row).rank, *span, base, base + size))
     for one, other in itertools.combinations(boxes, 2):
         together = one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]

@@ -116,8 +116,8 @@ def test_all_of_it_on_real_kernels(name: str, machine: str, request: pytest.Fixt
 def test_all_of_it_on_random_kernels(program: kernelgen.Program) -> None:
     """The same on random kernels of one rank, also broken ones."""
     graph = program.trace(on_overflow="record")
-    check_all(graph)
-    check_all(graph, ks.load_machine("ahbm-pe-2dma").override(COSTLY))
+    check_all(graph, program.machine)
+    check_all(graph, program.machine.override({**COSTLY, "dma_read.channels": "2"}))
 
 
 @given(program=kernelgen.programs(ranks=3, max_size=14))
@@ -125,8 +125,8 @@ def test_all_of_it_on_random_kernels(program: kernelgen.Program) -> None:
 def test_all_of_it_on_random_kernels_of_three_ranks(program: kernelgen.Program) -> None:
     """The same where ranks send each other messages."""
     graph = program.trace()
-    check_all(graph)
-    check_all(graph, ks.load_machine("ahbm-pe-2dma").override(COSTLY))
+    check_all(graph, program.machine)
+    check_all(graph, program.machine.override({**COSTLY, "dma_read.channels": "2"}))
 
 
 @given(program=kernelgen.programs(ranks=2, deadlocks=True, max_size=14))
@@ -134,7 +134,7 @@ def test_all_of_it_on_random_kernels_of_three_ranks(program: kernelgen.Program) 
 def test_the_ladder_on_random_kernels(program: kernelgen.Program) -> None:
     """blocking >= lazy >= queued >= list, a deadlock counting as infinite, with and without issue costs."""
     graph = program.trace()
-    for machine in (ks.load_machine(), ks.load_machine().override(COSTLY)):
+    for machine in (program.machine, program.machine.override(COSTLY)):
         times = [row.makespan_ps if row.schedule else float("inf") for row in compare(graph, machine)]
         assert times == sorted(times, key=lambda t: -(t or 0))
 

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernscope import DeadlockError, InfeasibleError, PolicyError, schedule_dag
+from kernscope.scheduler.dag_arrays import make_dag
+from kernscope.scheduler.list_scheduling import left_shifted
 from kernscope.scheduler.list_search import EFFORTS
 from kernscope.scheduler.priorities import PRIORITIES
 
@@ -67,6 +69,30 @@ def test_never_better_than_the_best_order(case: dict[str, Any]) -> None:
         for order in permutations(range(n))
     )
     assert check_feasible(schedule_dag(**case, effort="high"), case) == best
+
+
+@given(case=task_graphs(), seed=st.integers(0, 999))
+@settings(max_examples=200, deadline=None)
+def test_a_shifted_schedule_leaves_no_room(case: dict[str, Any], seed: int) -> None:
+    """However long a schedule waited, on one lane or several: shifted to the left, a node starts at its release, at an
+    edge's end, or when all lanes of its engine were busy right up to then; and none starts later than before. (Nodes
+    that take no time are left out: one may take a lane that another would have filled.)"""
+    case["durations_ps"] = [1 + each for each in case["durations_ps"]]
+    dag = make_dag(*(case[name] for name in ("durations_ps", "engine", "channels", "edges", "release_ps")))
+    random = np.random.default_rng(seed)
+    before, now = np.zeros(len(dag), dtype=np.int64), 0
+    for node in dag.order.tolist():  # one after another, with waits in between: the engines change turns at random
+        before[node] = now = max(now, int(dag.release_ps[node])) + int(random.integers(0, 3))
+        now += int(dag.duration_ps[node])
+    start = left_shifted(dag, before)
+    assert np.all(start <= before)
+    check_feasible(start, case)
+    end = start + dag.duration_ps
+    for node in np.flatnonzero(start > dag.release_ps).tolist():
+        if np.any(end[dag.source[dag.target == node]] == start[node]):
+            continue
+        busy = (dag.engine == dag.engine[node]) & (start < start[node]) & (end >= start[node])
+        assert np.count_nonzero(busy) >= dag.channels[dag.engine[node]], node
 
 
 def test_priority_decides_who_goes_first() -> None:

@@ -117,10 +117,72 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         ks.trace(rows, x, tiles=4)
     assert "'tile'" in caught.value.help
     with pytest.raises(ks.ArgumentError, match="missing a required argument: 'x'") as caught:
-        ks.trace(rows)
-    assert "rows(x" in caught.value.help
+        ks.trace(rows, tile=4)
+    assert "rows(x" in caught.value.help and "rows.launch('small')" in caught.value.help
     with pytest.raises(ks.ArgumentError, match="too many positional"):
         ks.trace(rows, x, x)
+
+
+def test_a_kernel_without_arguments_is_its_default_launch() -> None:
+    """In trace and lint; with any argument it is the bare function."""
+    default = ks.trace(rows.launch())
+    assert ks.trace(rows) == default
+    assert ks.lint(rows).title == ks.lint(rows.launch()).title == "rows:small"
+    assert ks.trace(rows, ks.hbm((16, 8), "f32")) != default
+
+
+def test_what_the_host_knows_passes_through_keyword_only_parameters() -> None:
+    """Arrays of any dtype and lists are the very objects; an `hbm` is a tensor there, too, and so is a positional
+    array."""
+    table, scale = np.array([2, 0], np.int32), np.array([0.5, 2.0])
+    mask = np.array([True, False])
+    seen: list[Any] = []
+
+    def kernel(x: Any, o: Any, *, table: Any, scale: Any, mask: Any, sizes: Any, extra: Any) -> None:
+        seen.extend([table, scale, mask, sizes])
+        for i in range(2):
+            if mask[i]:
+                tl.store(o[i : i + 1, :], tl.load(x[int(table[i]) : int(table[i]) + 1, :]) * float(scale[i]))
+        tl.load(extra)
+
+    x = np.ones((4, 8), np.float32)
+    sizes = [1, 2]
+    host: dict[str, Any] = {"table": table, "scale": scale, "mask": mask, "sizes": sizes}
+    graph = ks.trace(kernel, x, ks.hbm((2, 8), "f32"), **host, extra=ks.hbm((4,), "f32"))
+    assert [a is b for a, b in zip(seen, host.values(), strict=True)] == [True] * 4
+    assert list(graph.tensors) == ["x", "o", "extra"]
+
+
+@pytest.mark.parametrize(
+    ("use", "error"),
+    [
+        (lambda x, table: x[table[0]], ks.IndexingError),
+        (lambda x, table: x[table[0] : 4], ks.IndexingError),
+        (lambda x, table: 1 if table[0] else 2, ks.TracedValueError),
+        (lambda x, table: range(table[0]), ks.TracedValueError),
+        (lambda x, table: int(table[0]), ks.TracedValueError),
+        (lambda x, table: float(table[0]), ks.TracedValueError),
+        (lambda x, table: [1, 2, 3][table[0]], ks.TracedValueError),
+    ],
+)
+def test_a_table_in_hbm_that_is_asked_for_its_values_says_where_it_belongs(
+    use: Any, error: type[ks.KernscopeError]
+) -> None:
+    """The help is true when followed: as a keyword-only parameter the same line works."""
+    table = np.array([2, 0], np.int32)
+    with pytest.raises((error, ks.TracedValueError)) as caught:
+        ks.trace(lambda x, table: use(x, table), ks.hbm((4, 8), "f32"), table)
+    assert "keyword-only" in caught.value.help and caught.value.places[0][1].file == __file__
+    ks.trace(lambda x, *, table: use(x, table), ks.hbm((4, 8), "f32"), table=table)
+
+
+def test_arrays_in_lists_say_how_they_get_into_hbm() -> None:
+    """A list is the kernel's own; each array of a starred parameter is a tensor."""
+    x = np.ones((4,), np.float32)
+    with pytest.raises(ks.ArgumentError) as caught:
+        ks.trace(lambda xs: tl.load(xs[0]), [x, x])
+    assert "not in a list" in caught.value.help
+    assert list(ks.trace(lambda *xs: tl.load(xs[0]), x, x.copy()).tensors) == ["xs[0]", "xs[1]"]
 
 
 @pytest.mark.parametrize("options", [{"ranks": 0}, {"ranks": -2}, {"ranks": 1.0}, {"ranks": True}])

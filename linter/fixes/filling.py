@@ -1,0 +1,72 @@
+"""A word more or less: zeros instead of nothing, a store that clips, a comment without a code."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...ir.location import Location
+from ..source import source_lines
+from ..suppressions import Suppression
+from .edits import Edit, Fix
+from .rewriting import Rewriting
+from .syntax import syntax_of
+
+__all__ = ["clip_store", "without_code", "zeros_for_empty"]
+
+
+def zeros_for_empty(location: Location | None) -> Fix | None:
+    """``tl.zeros`` instead of the ``tl.empty`` at a place: it takes the same arguments."""
+    syntax = syntax_of(location.file) if location is not None else None
+    call = syntax.node_at(location) if syntax is not None and location is not None else None
+    if syntax is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr != "empty":
+        return None
+    rewriting = Rewriting(syntax)
+    line, column = rewriting.stop(call.func)
+    rewriting.replace((line, column - len("empty")), (line, column), "zeros")
+    wanted = syntax.text(call).replace(".empty", ".zeros", 1)
+    return Fix(f"make it with `{' '.join(wanted.split())}` at line {call.lineno}", rewriting.edits())
+
+
+def clip_store(location: Location | None) -> Fix | None:
+    """``clip=True`` for the store at a place."""
+    syntax = syntax_of(location.file) if location is not None else None
+    call = syntax.node_at(location) if syntax is not None and location is not None else None
+    if syntax is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    keywords = {keyword.arg for keyword in call.keywords}
+    if call.func.attr != "store" or keywords & {"clip", None} or not call.args:
+        return None
+    rewriting = Rewriting(syntax)
+    line, column = rewriting.stop(call)
+    last = max(rewriting.stop(value) for value in (*call.args, *(keyword.value for keyword in call.keywords)))
+    tail = [syntax.lines[last[0] - 1][last[1] :], *syntax.lines[last[0] : line]]
+    comma = "" if any(text.split("#")[0].strip().startswith(",") for text in tail) else ", "
+    rewriting.put(line, column - 1, f"{comma}clip=True")
+    return Fix(f"for a ragged edge add `clip=True` to the store at line {call.lineno}", rewriting.edits())
+
+
+_BRACKETS = re.compile(r"\[([^\]]*)\]")
+
+
+def without_code(suppression: Suppression, title: str) -> Fix | None:
+    """A suppression comment without a code of it; without its last one nothing of it is left."""
+    lines = source_lines(suppression.file)
+    if not 0 < suppression.line <= len(lines):
+        return None
+    line = lines[suppression.line - 1].encode()
+    before, comment = line[: suppression.column].decode(), line[suppression.column : suppression.end_column].decode()
+    after = line[suppression.end_column :].decode()
+    brackets = _BRACKETS.search(comment)
+    codes = [code.strip() for code in brackets.group(1).split(",")] if brackets else []
+    place = [code.upper() for code in codes].index(suppression.code) if suppression.code else None
+    kept = [code for number, code in enumerate(codes) if number != place and code]
+    if kept and brackets:
+        text = f"{before}{comment[: brackets.start()]}[{', '.join(kept)}]{after}"
+    elif after.strip() and not after.strip().startswith("#"):
+        text = f"{before}#{after}"
+    else:
+        text = f"{before.rstrip()}{'  ' if after.strip() else ''}{after.strip()}"
+    return Fix(title, (Edit(suppression.file, suppression.line, suppression.line, f"{text}\n" if text else ""),))

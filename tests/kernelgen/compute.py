@@ -1,0 +1,158 @@
+"""Instructions that compute: elementwise, reductions, products, composites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kernscope as ks
+from kernscope import tl
+
+from .values import (
+    DTYPES,
+    LARGEST,
+    Holder,
+    Value,
+    broadcastable,
+    size_of,
+)
+
+
+class Compute(Holder):
+    """On every engine that computes."""
+
+    def do_unary(self, a: int, b: int, c: int, d: int) -> None:
+        value = self.operand(a)
+        handle, bound = self.read(value), value.base.bound
+        match b % 9:
+            case 0:
+                self.add(abs(handle), bound)
+            case 1:
+                self.add(-handle, bound)
+            case 2:
+                self.add(tl.floor(handle), bound + 1)
+            case 3:
+                self.add(tl.exp(-bound + handle), 1.0)
+            case other:
+                self.add((tl.tanh, tl.sigmoid, tl.sin, tl.cos, tl.softmax)[other - 4](handle), 1.0)
+
+    def do_binary(self, a: int, b: int, c: int, d: int) -> None:
+        x, y = self.operand(a), self.operand(b)
+        if d % 4 == 0:
+            self.add(self.read(x) * 0.5 + (d % 3), x.base.bound + 2 if x.base.bound < LARGEST else LARGEST)
+            return
+        x, y = broadcastable(x, y)
+        bx, by = x.base.bound, y.base.bound
+        left, right = self.read(x), self.read(y)
+        if c % 5 == 0 and bx * by <= LARGEST:
+            self.add(left * right, bx * by)
+        elif c % 5 == 1 and bx + by <= LARGEST:
+            self.add(left - right, bx + by)
+        elif c % 5 == 2 and bx + by <= LARGEST:
+            self.add(left + right, bx + by)
+        else:
+            self.add(tl.maximum(left, right) if c % 2 else tl.minimum(left, right), max(bx, by))
+
+    def do_where(self, a: int, b: int, c: int, d: int) -> None:
+        x, y = broadcastable(self.operand(a), self.operand(b))
+        left, right = self.read(x), self.read(y)
+        chosen = tl.where(left > right if c % 2 else left <= right, right, 0.25 if d % 2 else left)
+        self.add(chosen, max(x.base.bound, y.base.bound, 1.0))
+
+    def do_fma(self, a: int, b: int, c: int, d: int) -> None:
+        x = self.operand(a)
+        self.add(tl.fma(self.read(x), 0.5, self.read(x)[:1, :1]), min(2 * x.base.bound, 2 * LARGEST))
+
+    def do_cast(self, a: int, b: int, c: int, d: int) -> None:
+        value = self.operand(a, DTYPES)
+        self.add(self.read(value).to(DTYPES[b % 4]), value.base.bound)
+
+    def do_integers(self, a: int, b: int, c: int, d: int) -> None:
+        x, y = broadcastable(self.operand(a, (tl.int32,)), self.operand(b, (tl.int32,)))
+        x, y = self.cast(x, tl.int32), self.cast(y, tl.int32)
+        left, right = self.read(x) & 255, self.read(y)
+        match c % 4:
+            case 0:
+                left = left ^ (right & 15)
+            case 1:
+                left = left | 3
+            case 2:
+                left = left << 2
+            case 3:
+                left = left % 7
+        self.add(left, 1024.0)
+
+    def do_reduce(self, a: int, b: int, c: int, d: int) -> None:
+        value = self.operand(a)
+        handle, bound = self.read(value), value.base.bound
+        axis, keep = (0, 1, None)[b % 3], bool(c % 2)
+        function = (tl.sum, tl.max, tl.min, tl.argmax)[d % 4]
+        if function is tl.argmax:
+            self.add(tl.argmax(handle, axis=axis, keep_dims=keep), 64.0)
+            return
+        if function is tl.sum and bound * 64 > LARGEST:
+            function = tl.max
+        self.add(function(handle, axis=axis, keep_dims=keep), bound * 64 if function is tl.sum else bound)
+
+    def do_scan(self, a: int, b: int, c: int, d: int) -> None:
+        value = self.operand(a)
+        self.add(tl.cumsum(tl.tanh(self.read(value)), axis=b % 2), 8.0)
+
+    def do_dot(self, a: int, b: int, c: int, d: int) -> None:
+        x, y = self.factors(a, b)
+        y = y.corner(x.shape[1], y.shape[1])
+        self.add(tl.tanh(tl.dot(self.read(x), self.read(y))), 1.0)
+
+    def do_dot_acc(self, a: int, b: int, c: int, d: int) -> None:
+        into = self.operand(c, (tl.float32,))
+        x, y = self.factors(a, b)
+        bound = into.base.bound + 8 * x.base.bound * y.base.bound
+        if not self.may_write(into) or bound > LARGEST:
+            return
+        rows, cols = min(x.shape[0], into.shape[0]), min(y.shape[1], into.shape[1])
+        x, y, into = x.corner(rows, x.shape[1]), y.corner(x.shape[1], cols), into.corner(rows, cols)
+        tl.dot(self.read(x), self.read(y), acc=self.read(into))
+        self.wrote(into, bound)
+
+    def factors(self, a: int, b: int) -> tuple[Value, Value]:
+        """Two values whose inner sizes can agree: the second has as many rows as the first has columns, or more."""
+        x = self.operand(a)
+        y = self.cast(self.operand(b), x.dtype)
+        inner = min(x.shape[1], y.shape[0])
+        return x.corner(x.shape[0], inner), y.corner(inner, y.shape[1])
+
+    def do_composite(self, a: int, b: int, c: int, d: int) -> None:
+        """A product whose operands are streamed, one of them or both, or lie in scratch, as they are or transposed."""
+        dtype = (tl.float32, tl.float16)[b % 2]
+        transposed = bool(d % 2)
+        if c % 4 == 3:
+            bound, inner = 1.0, size_of(a)
+            left: Any = self.streamed(dtype, size_of(b), inner, a)
+        else:
+            value = self.cast(self.operand(a), dtype)
+            bound, inner = value.base.bound, value.shape[1]
+            left = self.read(value)
+        if c % 4 == 2:
+            other = self.cast(self.operand(d), dtype)
+            other = other.view(lambda item: item.T) if transposed else other
+            inner = min(inner, other.shape[0])
+            if isinstance(left, ks.TensorHandle):
+                left = left[:, :inner]
+            other = other.corner(inner, other.shape[1])
+            bound *= other.base.bound
+            right: Any = self.read(other.view(lambda item: item.T) if transposed else other)
+        else:
+            cols = size_of(c)
+            right = self.streamed(dtype, *((cols, inner) if transposed else (inner, cols)), d)
+        steps = (None, [("mul", 0.125), "tanh"], ["tanh"])[d % 3]
+        if steps is None and 8 * bound > LARGEST:
+            steps = ["tanh"]
+        tile = (2 + a % 3, 2 + b % 3, 2 + c % 3)
+        out_dtype = (tl.float32, tl.float16)[a % 2]
+        done = tl.composite("gemm", left, right, trans_b=transposed, tile=tile, out_dtype=out_dtype, epilogue=steps)
+        self.add(done, 8 * bound if steps is None else 1.0)
+
+    def streamed(self, dtype: Any, rows: int, cols: int, number: int) -> Any:
+        """A matrix in HBM as a composite's operand: a region, or contiguous from a pointer."""
+        if number % 3:
+            return tl.ref(self.region(dtype, rows, cols, number))
+        return tl.ref(self.sources[dtype] + (number + self.rank), (rows, cols))

@@ -1,0 +1,107 @@
+"""Instructions that move: loads, stores, copies, what is made from nothing."""
+
+from __future__ import annotations
+
+import kernscope as ks
+from kernscope import tl
+
+from .values import (
+    COLS,
+    DTYPES,
+    LARGEST,
+    Holder,
+    Value,
+    size_of,
+)
+
+
+class Memory(Holder):
+    """Between HBM and scratch, and within scratch."""
+
+    def do_load(self, a: int, b: int, c: int, d: int) -> None:
+        self.load((tl.float32, tl.float16)[a % 2], size_of(b), size_of(c), d)
+
+    def do_load_out(self, a: int, b: int, c: int, d: int) -> None:
+        into = self.target(a, (tl.float32, tl.float16))
+        tl.load(self.region(into.dtype, *into.shape, b), out=into.handle)
+        self.wrote(into, 1.0)
+
+    def do_pointer(self, a: int, b: int, c: int, d: int) -> None:
+        self.add(tl.load(self.sources[tl.float32] + (d + self.rank), (size_of(b), size_of(c))), 1.0)
+
+    def do_ragged(self, a: int, b: int, c: int, d: int) -> None:
+        """A load that reaches over some edges of its tensor, or lies wholly outside."""
+        rows, cols = size_of(b), size_of(c)
+        row, col = (a % 10 - 4, d % 6 - 3) if a % 2 else (20 + a % 6, 8 + d % 6)
+        region = self.sources[(tl.float16, tl.float32)[c % 2]][row : row + rows, col : col + cols]
+        self.add(tl.load(region, pad=(0.0, -1.0, 0.5)[d % 3]), 1.0)
+
+    def do_ragged_row(self, a: int, b: int, c: int, d: int) -> None:
+        """A ragged load in which integer indices take some dimensions away: the first, one in the middle, the last."""
+        rows, cols = size_of(b), size_of(c)
+        row, col = d % 9 - 4, a % 16 - 4
+        cube, pad = self.tensors.cube, (0.0, -1.0, 0.5)[a % 3]
+        match a % 4:
+            case 0:
+                region = cube[b % 4, row : row + rows, col : col + cols]
+            case 1:
+                region = cube[row : row + rows, c % 6, col : col + cols]
+            case 2:
+                region = cube[d % 8 - 2 : d % 8 - 2 + rows, row : row + cols, b % 12]
+            case 3:
+                region = cube[b % 4, c % 6, col : col + cols]
+        self.add(tl.load(region, pad=pad), 1.0)
+
+    def do_dead_load(self, a: int, b: int, c: int, d: int) -> None:
+        """A load that nobody uses, perhaps still in flight when its scope ends and others take its bytes over."""
+        with tl.scratch_scope():
+            if a % 2:
+                tl.empty((size_of(b), size_of(c)), DTYPES[c % 3])
+            rows, cols = (24, 12) if d % 2 else (8, 8)
+            tl.load(self.region((tl.float32, tl.float16)[b % 2], rows, cols, d))
+
+    def do_store(self, a: int, b: int, c: int, d: int) -> None:
+        self.keep(self.operand(a, DTYPES), clip=b % 4 == 0)
+
+    def do_spill(self, a: int, b: int, c: int, d: int) -> None:
+        value = self.cast(self.operand(a), tl.float32)
+        tl.store(self.place(value.shape, b, c), self.read(value))
+
+    def do_unspill(self, a: int, b: int, c: int, d: int) -> None:
+        self.add(tl.load(self.place((size_of(a), size_of(b)), c, d)), LARGEST)
+
+    def place(self, shape: tuple[int, int], row: int, col: int) -> ks.HbmRegion:
+        """A box of the rank's part of ``work``, which overlaps others."""
+        rows, cols = shape
+        top, left = 16 * self.rank + row % (16 - rows + 1), col % (COLS - cols + 1)
+        return self.tensors.work[top : top + rows, left : left + cols]
+
+    def do_copy_to(self, a: int, b: int, c: int, d: int) -> None:
+        source = self.operand(a, DTYPES)
+        into = self.target(b, (source.dtype,))
+        rows, cols = (min(pair) for pair in zip(source.shape, into.shape, strict=True))
+        self.copy(into.corner(rows, cols), source.corner(rows, cols))
+
+    def do_shift_within(self, a: int, b: int, c: int, d: int) -> None:
+        """A copy between two overlapping parts of one value."""
+        value = self.operand(a)
+        rows, _ = value.shape
+        if rows > 1 and self.may_write(value):
+            low, high = value.view(lambda item: item[: rows - 1, :]), value.view(lambda item: item[1:, :])
+            self.copy(high, low) if b % 2 else self.copy(low, high)
+
+    def copy(self, into: Value, source: Value) -> None:
+        tl.copy_to(into.handle, self.read(source))
+        self.wrote(into, source.base.bound)
+
+    def do_fill(self, a: int, b: int, c: int, d: int) -> None:
+        if d % 2:
+            self.add(tl.zeros((size_of(a), size_of(b)), DTYPES[c % 4]), 0.0)
+        else:
+            self.add(tl.full((size_of(a), size_of(b)), c % 5 - 2, DTYPES[c % 4]), 2.0)
+
+    def do_arange(self, a: int, b: int, c: int, d: int) -> None:
+        self.add(tl.arange(a % 8, a % 8 + size_of(b)), 16.0)
+
+    def do_empty(self, a: int, b: int, c: int, d: int) -> None:
+        self.empty((size_of(a), size_of(b)), DTYPES[c % 3])

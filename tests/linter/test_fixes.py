@@ -1,0 +1,94 @@
+"""Helps as code: what a finding proposes as an edit is applied, linted and run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernscope as ks
+from kernscope.linter import LintReport
+from kernscope.linter.fixes.edits import Edit, Fix, apply_edits
+
+from .conftest import HEADER
+from .fixcases import ADVICE, CASES, Case, X
+
+Load = Callable[[str], ks.Kernel]
+
+
+def source(text: str) -> str:
+    """A module's text for a case: a body becomes that of a kernel."""
+    body = text.lstrip("\n")
+    if "@" in body:
+        return HEADER + body
+    return HEADER + "@ks.kernel\ndef kernel(x, o):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+
+
+def arguments(case: Case) -> tuple[Any, Any]:
+    return X, ks.hbm(case.shape, case.dtype)
+
+
+def applied(fix: Fix, text: str) -> str:
+    """The text of the (one) file that a fix changes, changed."""
+    assert {Path(edit.file).name for edit in fix.edits} == {"kernel.py"}
+    return apply_edits(text, fix.edits)
+
+
+def followed(load_kernel: Load, case: Case) -> tuple[str, LintReport]:
+    """A case's module after the fixes of its code, one after the other, each of which is judged."""
+    text = source(case.text)
+    for _ in range(10):
+        report = ks.lint(load_kernel(text), *arguments(case))
+        findings = [d for d in report.of(case.code) if d.fixes]
+        if not findings:
+            return text, report
+        for fix in findings[0].fixes:
+            # The help says what the edit does, and no edit changes the file behind the linter's back.
+            assert fix.title in findings[0].help
+            changed = ks.lint(load_kernel(applied(fix, text)), *arguments(case))
+            before, after = (Counter(d.code for d in r) for r in (report, changed))
+            assert after[case.code] < before[case.code], f"{applied(fix, text)}\n{changed}"
+            assert not set(after - before) - set(case.others), f"{applied(fix, text)}\n{changed}"
+        text = applied(findings[0].fixes[0], text)
+    raise AssertionError("the fixes come to no end")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code}: {case.name}")
+def test_following_the_help_helps(load_kernel: Load, case: Case) -> None:
+    """The finding is gone, no other has come, and the numbers are what the author meant."""
+    before = ks.lint(load_kernel(source(case.text)), *arguments(case))
+    assert any(d.fixes for d in before.of(case.code)), str(before)
+    text, report = followed(load_kernel, case)
+    assert case.code not in {d.code for d in report}, f"{text}\n{report}"
+    if not report.ok:
+        return
+    graph = ks.trace(load_kernel(text), *arguments(case))
+    (got,) = ks.run(graph, poison=True).values()
+    np.testing.assert_allclose(got.astype(np.float32), case.meant(X), rtol=1e-5, err_msg=text)
+
+
+@pytest.mark.parametrize(("name", "code", "text"), ADVICE, ids=lambda value: value if " " in str(value) else None)
+def test_what_is_not_sure_to_be_right_is_no_edit(load_kernel: Load, name: str, code: str, text: str) -> None:
+    """The finding is there, and its help is advice."""
+    shape = (8,)
+    report = ks.lint(load_kernel(source(text)), X, ks.hbm(shape, "f32"))
+    findings = report.of(code)
+    assert findings, str(report)
+    assert [d.fixes for d in findings] == [()] * len(findings), findings[0].fixes
+
+
+def test_edits_are_applied_from_the_end() -> None:
+    """Each names lines of the text as it was; a text without a line end at its end keeps none."""
+    edits = [Edit("f", 2, 3, ""), Edit("f", 1, 1, "one\nand a half\n"), Edit("f", 5, 5, "five\n")]
+    assert apply_edits("1\n2\n3\n4\n5", edits) == "one\nand a half\n4\nfive"
+
+
+@pytest.mark.parametrize("lines", [[(1, 2), (2, 3)], [(0, 1)], [(3, 2)], [(4, 9)]])
+def test_edits_that_overlap_or_lie_outside_are_refused(lines: list[tuple[int, int]]) -> None:
+    """Nothing is guessed."""
+    with pytest.raises(ValueError, match="not there, or edited twice"):
+        apply_edits("1\n2\n3\n4", [Edit("f", first, last, "") for first, last in lines])
