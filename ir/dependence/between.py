@@ -18,7 +18,7 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
 
     Where every write is contiguous and every use in time, an allocation takes a byte over with one first write, which
     waits for the last accesses of the one before: those are found for all bytes at once. Cells that something less
-    regular touches (strided writes, stale uses, reads of unwritten bytes) go through the rule step by step.
+    regular touches (first writes with gaps, stale uses, reads of unwritten bytes) go through the rule step by step.
     """
     accesses, storages = graph.accesses, graph.storages
     is_scratch = graph.in_scratch[accesses.storage]
@@ -30,7 +30,8 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     freed = storages.freed[storage]
     stale = (freed >= 0) & (accesses.node > freed)
     early = ~write & ((flags & 1) != 0)
-    irregular = stale | early | (write & ~solid)
+    takes_over = write & ((flags & 1) != 0)
+    irregular = stale | early | (takes_over & ~solid)
     # The arenas lie side by side on one line of bytes.
     length = int(stop[is_scratch].max()) + 1
     base = graph.arena[storage] * length
@@ -39,11 +40,12 @@ def find_between_allocations(graph: GraphColumns, flags: IntArray, rows: EdgeRow
     if not len(scratch):
         return
     irregular &= is_scratch & (low < high)
-    # A read with gaps covers bytes that it does not read. Where nothing of its allocation wrote them before, it would
+    # What has gaps covers bytes that it does not access. Where nothing of its allocation wrote them before, it would
     # stand for the write that takes them over.
-    gaps = scratch[(~write & ~solid & (flags != 0))[scratch]]
-    if len(gaps):
-        irregular[_leading_reads(graph, low, high, scratch[flags[scratch] != 0])] = True
+    gaps = ~takes_over & ~solid
+    if gaps[scratch[flags[scratch] != 0]].any():
+        leading = _leading(graph, low, high, scratch[flags[scratch] != 0])
+        irregular[leading[gaps[leading]]] = True
 
     meets = np.zeros(len(accesses), dtype=np.bool_)
     meets[scratch] = True
@@ -97,15 +99,15 @@ def _shared_bytes(low: IntArray, high: IntArray, storage: IntArray, storages: in
     return squeezed(low), squeezed(high)
 
 
-def _leading_reads(graph: GraphColumns, low: IntArray, high: IntArray, chosen: IntArray) -> IntArray:
-    """The reads that come first among their allocation's accesses to some cell of the bytes."""
+def _leading(graph: GraphColumns, low: IntArray, high: IntArray, chosen: IntArray) -> IntArray:
+    """The accesses that come first among their allocation's to some cell of the bytes."""
     cell, access = _byte_cells(distinct(np.concatenate([low[chosen], high[chosen]])), low, high, chosen)
     order = np.argsort(cell, kind="stable")
     cell, access = cell[order], access[order]
     storage = graph.accesses.storage[access]
     leads = np.ones(len(cell), dtype=np.bool_)
     leads[1:] = (cell[1:] != cell[:-1]) | (storage[1:] != storage[:-1])
-    return distinct(access[leads & (graph.accesses.mode[access] == Mode.READ)])
+    return distinct(access[leads])
 
 
 def _byte_cells(bounds: IntArray, low: IntArray, high: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
