@@ -43,11 +43,11 @@ __version__ = metadata.version("kernscope")
 
 #: What needs a drawing library or networkx is loaded on first use (PEP 562), so that `import kernscope` stays quick.
 _LAZY = {
-    "Drawing": ".pictures",
-    "Timeline": ".pictures",
-    "draw": ".pictures",
-    "report": ".pictures",
-    "timeline": ".pictures",
+    "Drawing": ".face.presentation",
+    "Timeline": ".face.presentation",
+    "draw": ".face.presentation",
+    "report": ".face.presentation",
+    "timeline": ".face.presentation",
     "to_networkx": ".backends.networkx_view",
 }
 
