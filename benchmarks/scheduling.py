@@ -11,15 +11,15 @@ from measure import Row, installed, interleaved, seconds
 
 import kernscope as ks
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
-from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.constraints import make_constraints
-from kernscope.scheduler.dag import Dag, longest_to_end
-from kernscope.scheduler.in_order import run_in_order
-from kernscope.scheduler.list_scheduling import list_schedule
-from kernscope.scheduler.machine import load_machine
-from kernscope.scheduler.policy_registry import policy_of
-from kernscope.scheduler.priorities import by_largest
-from kernscope.scheduler.problem import make_problem
+from kernscope.machine.description import load_machine
+from kernscope.scheduler.policy.constraints import make_constraints
+from kernscope.scheduler.policy.in_order import run_in_order
+from kernscope.scheduler.policy.lower_bounds import lower_bounds
+from kernscope.scheduler.policy.problem import make_problem
+from kernscope.scheduler.policy.registry import policy_of
+from kernscope.scheduler.search.dag import Dag, longest_to_end
+from kernscope.scheduler.search.list_scheduling import list_schedule
+from kernscope.scheduler.search.priorities import by_largest
 
 __all__ = ["rows"]
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from .. import api
+from ..face import api
 from ..ir.errors import OptionError
+from ..ir.forms.text import quote
 from ..ir.ranks import fold_ranks
-from ..ir.text import quote
-from ..scheduler.ladder import Ladder
-from ..scheduler.list_search import EFFORTS
-from ..scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
-from ..scheduler.policy_registry import LADDER, POLICIES
-from ..scheduler.schedule import Schedule
-from ..scheduler.units import format_ps
+from ..machine.units import format_ps
+from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
+from ..scheduler.policy.registry import LADDER, POLICIES
+from ..scheduler.result.ladder import Ladder
+from ..scheduler.result.schedule import Schedule
+from ..scheduler.search.list_search import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
 from .options import make_job, target_options
-from .words import percent, table
+from .tables import percent, table
 
 __all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
 

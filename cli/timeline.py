@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from .. import api, pictures
 from ..backends.picture_format import choose_format
-from ..backends.timeline import FORMATS
+from ..backends.timelines.timeline import FORMATS
+from ..face import api
+from ..face import presentation as pictures
 from ..ir.output import check_output
-from ..scheduler.policy_registry import POLICIES
+from ..scheduler.policy.registry import POLICIES
 from .options import make_job, target_options
 
 __all__ = ["timeline"]

@@ -16,7 +16,7 @@ from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, LaunchError, did_you_mean
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.location import Location
-from .current import current
+from .recording.current import current
 
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
 

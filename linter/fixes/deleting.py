@@ -10,9 +10,9 @@ import numpy as np
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray, Mode, Reason
-from ..allocations import line_numbers
+from ..analyses.allocations import line_numbers
+from ..edits import Fix
 from ..rule import LintContext
-from .edits import Fix
 from .rewriting import Rewriting
 from .sites import nodes_through
 from .syntax import Syntax, loaded_names, stored_names, syntax_of

@@ -6,9 +6,9 @@ import ast
 import re
 
 from ...ir.location import Location
+from ..edits import Edit, Fix
 from ..source import source_lines
 from ..suppressions import Suppression
-from .edits import Edit, Fix
 from .rewriting import Rewriting
 from .syntax import syntax_of
 

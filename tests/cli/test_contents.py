@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kernscope as ks
-from kernscope.scheduler.machine import machine_names
+from kernscope.machine.description import machine_names
 
 Kernscope = Callable[..., Any]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernscope.cli.guard import Guard
-from kernscope.cli.time_limit import time_limit
+from kernscope.face.guard.guard import Guard
+from kernscope.face.guard.time_limit import time_limit
 from kernscope.ir.errors import InputError, KernelRaisedError, KernscopeError, TimeLimitError
 
 PROGRAM = [sys.executable, "-m", "kernscope"]
@@ -371,7 +371,7 @@ def test_without_a_timer_the_process_is_ended(tmp_path):
     """As on Windows, and outside the main thread: the line is named all the same."""
     code = (
         "import signal, threading\n"
-        "from kernscope.cli.time_limit import time_limit\n"
+        "from kernscope.face.guard.time_limit import time_limit\n"
         "def run():\n"
         "    with time_limit(0.3, 'it', ends_process=True):\n"
         "        while True: pass\n"

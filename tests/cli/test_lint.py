@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from kernscope.cli.lint_job import LintJob
 from kernscope.cli.lint_pool import run_jobs
-from kernscope.cli.targets import Target
+from kernscope.face.lint_job import LintJob
+from kernscope.face.targets import Target
 from kernscope.linter import LintReport
 
 COMMAND = [sys.executable, "-m", "kernscope", "lint"]

@@ -11,8 +11,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir import verify
 from kernscope.ir.tables import Table
+from kernscope.ir.verifier import verify
 
 X = ks.hbm((8, 8), "f32")
 

@@ -17,7 +17,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.dependence import find_edges
+from kernscope.ir.dependence.edges import find_edges
 
 Shape = Callable[[int], ks.Graph]
 Measure = Callable[[Callable[[ks.Graph], Any], ks.Graph], int]

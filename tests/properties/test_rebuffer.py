@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope.scheduler.liveness import ViolationKind
+from kernscope.memory.liveness import ViolationKind
 
 SINGLE = kernelgen.programs()
 MANY = kernelgen.programs(ranks=2, max_size=20)

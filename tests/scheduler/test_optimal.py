@@ -18,15 +18,15 @@ from problemgen import problems
 import kernscope as ks
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.layer_norm import layer_norm
-from kernscope.scheduler import optimal
-from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.dag import Dag, longest_from_start
-from kernscope.scheduler.lanes import assign_lanes
-from kernscope.scheduler.list_search import EFFORTS, makespan_ps
-from kernscope.scheduler.optimal import SolverLimit, solve
-from kernscope.scheduler.policies import run_policy
-from kernscope.scheduler.policy_registry import LADDER, policy_of
-from kernscope.scheduler.problem import Problem
+from kernscope.scheduler.policy import optimal
+from kernscope.scheduler.policy.lower_bounds import lower_bounds
+from kernscope.scheduler.policy.optimal import SolverLimit, solve
+from kernscope.scheduler.policy.policies import run_policy
+from kernscope.scheduler.policy.problem import Problem
+from kernscope.scheduler.policy.registry import LADDER, policy_of
+from kernscope.scheduler.search.dag import Dag, longest_from_start
+from kernscope.scheduler.search.lanes import assign_lanes
+from kernscope.scheduler.search.list_search import EFFORTS, makespan_ps
 
 pytest.importorskip("ortools")
 

@@ -14,15 +14,15 @@ import kernscope as ks
 from kernscope import PolicyError, load_machine, schedule
 from kernscope.ir.tables import Reason
 from kernscope.kernels.flash_attention import flash_attention
-from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.constraints import make_constraints
-from kernscope.scheduler.dag import longest_from_start, longest_to_end
-from kernscope.scheduler.in_order import Times
-from kernscope.scheduler.lanes import assign_lanes
-from kernscope.scheduler.list_search import EFFORTS, check_effort
-from kernscope.scheduler.policies import Deadlock, run_policy
-from kernscope.scheduler.policy_registry import LADDER, POLICIES, Holds, Policy, policy_of
-from kernscope.scheduler.problem import Problem
+from kernscope.scheduler.policy.constraints import make_constraints
+from kernscope.scheduler.policy.in_order import Times
+from kernscope.scheduler.policy.lower_bounds import lower_bounds
+from kernscope.scheduler.policy.policies import Deadlock, run_policy
+from kernscope.scheduler.policy.problem import Problem
+from kernscope.scheduler.policy.registry import LADDER, POLICIES, Holds, Policy, policy_of
+from kernscope.scheduler.search.dag import longest_from_start, longest_to_end
+from kernscope.scheduler.search.lanes import assign_lanes
+from kernscope.scheduler.search.list_search import EFFORTS, check_effort
 
 quick = kernelgen.examples(60)
 

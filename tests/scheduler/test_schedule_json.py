@@ -9,7 +9,7 @@ from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_short import gqa_attention_decode_short_kernel
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
 from kernscope.kernels.matmul import matmul
-from kernscope.scheduler.policy_registry import LADDER
+from kernscope.scheduler.policy.registry import LADDER
 
 
 @pytest.mark.parametrize("policy", LADDER)

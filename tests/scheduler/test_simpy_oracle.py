@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from policysim import simulate
 from problemgen import problems
 
-from kernscope.scheduler.in_order import Times
-from kernscope.scheduler.list_search import EFFORTS
-from kernscope.scheduler.policies import run_policy
-from kernscope.scheduler.policy_registry import LADDER, POLICIES, policy_of
-from kernscope.scheduler.problem import make_problem
+from kernscope.scheduler.policy.in_order import Times
+from kernscope.scheduler.policy.policies import run_policy
+from kernscope.scheduler.policy.problem import make_problem
+from kernscope.scheduler.policy.registry import LADDER, POLICIES, policy_of
+from kernscope.scheduler.search.list_search import EFFORTS
 
 
 @pytest.mark.parametrize("policy", [name for name in LADDER if POLICIES[name].in_order])
