@@ -6,7 +6,7 @@ What loops over nodes and edges is written as :mod:`.compiling` describes.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -14,7 +14,19 @@ import numpy as np
 from ...ir.tables import IntArray
 from .compiling import run_loop
 
-__all__ = ["Dag", "find_cycle", "longest_from_start", "longest_to_end", "topological_order"]
+__all__ = ["Dag", "DagColumns", "find_cycle", "longest_from_start", "longest_to_end", "topological_order"]
+
+
+class DagColumns(NamedTuple):
+    """What a loop reads of a problem, by node and by edge (see :class:`Dag`)."""
+
+    duration: IntArray
+    release: IntArray
+    engine: IntArray
+    pred_start: IntArray
+    source: IntArray
+    succ_start: IntArray
+    succ: IntArray
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -43,6 +55,12 @@ class Dag:
         """``(n + 1,)`` starts, and the targets of the edges sorted by source, then by target."""
         order = np.argsort(self.source, kind="stable")
         return np.searchsorted(self.source[order], np.arange(len(self) + 1)), self.target[order]
+
+    @property
+    def columns(self) -> DagColumns:
+        return DagColumns(
+            self.duration_ps, self.release_ps, self.engine, self.pred_start, self.source, *self.successors
+        )
 
     @cached_property
     def order(self) -> IntArray:

@@ -9,7 +9,7 @@ where running them one after another would fit.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -20,7 +20,7 @@ from .dag import Dag
 
 __all__ = ["ScratchNeed", "in_program_order", "program_order_need", "within_scratch"]
 
-#: How many ready nodes of an engine are looked at for one that fits.
+#: How many ready nodes of an engine are looked at for one that fits: a bound on the work of a start, chosen by hand.
 _LOOK = 8
 
 
@@ -73,22 +73,12 @@ def _pass(
         _scratch_pass,
         n,
         np.full(n, -1, dtype=np.int64),
-        node_at,
-        rank,
-        queue,
-        dag.duration_ps,
-        dag.release_ps,
-        dag.engine,
-        dag.channels.copy(),
-        *dag.successors,
-        dag.pred_start,
-        dag.source,
-        np.bincount(dag.target, minlength=n),
-        np.bincount(dag.source, minlength=n),
+        dag.columns,
+        _Turns(node_at, rank, queue),
+        _Left(np.bincount(dag.target, minlength=n), np.bincount(dag.source, minlength=n), dag.channels.copy()),
         nbytes,
         limit,
         queues,
-        _LOOK,
         int(strict),
         bits,
         exact=dag.horizon_ps <= LARGEST_COMPILED >> bits,
@@ -96,35 +86,37 @@ def _pass(
     return None if np.any(start < 0) else start
 
 
+class _Turns(NamedTuple):
+    """Whose turn it is: the node of each place by priority, and by node its place and the queue that it waits in."""
+
+    node_at: Any
+    place: Any
+    queue: Any
+
+
+class _Left(NamedTuple):
+    """What is left, written to: by node the predecessors and the readers that have not ended, by engine the lanes."""
+
+    missing: Any
+    unread: Any
+    free: Any
+
+
 def _scratch_pass(
-    start: Any,
-    node_at: Any,
-    place: Any,
-    queue: Any,
-    duration: Any,
-    release: Any,
-    engine: Any,
-    free: Any,
-    succ_start: Any,
-    succ: Any,
-    pred_start: Any,
-    source: Any,
-    missing: Any,
-    unread: Any,
-    nbytes: Any,
-    limit: int,
-    queues: int,
-    look: int,
-    strict: int,
-    bits: int,
+    start: Any, dag: Any, turns: Any, left: Any, nbytes: Any, limit: int, queues: int, strict: int, bits: int
 ) -> Any:
     """The loop: event-driven. At a dead end some of ``start`` stay -1."""
+    duration, release, engine, pred_start, source, succ_start, succ = dag
+    node_at, place, queue = turns
+    missing, unread, free = left
     n = len(start)
     mask = (1 << bits) - 1
     room = limit
     started = 0
     ready = [[0 for _ in range(0)] for _ in range(queues)]
-    passed_over = [0 for _ in range(look)]
+    # In program order nobody is passed over.
+    look = _LOOK if strict == 0 else 1
+    aside = [0 for _ in range(_LOOK)]
     # An event below n: that node ends; n + node: it is released.
     events = [(release[node] << bits) | (n + node) for node in range(n) if missing[node] == 0]
     heapify(events)
@@ -137,13 +129,7 @@ def _scratch_pass(
                 continue
             if engine[event] >= 0:
                 free[engine[event]] += 1
-            if unread[event] == 0:
-                room += nbytes[event]
-            for arc in range(pred_start[event], pred_start[event + 1]):
-                before = source[arc]
-                unread[before] -= 1
-                if unread[before] == 0:
-                    room += nbytes[before]
+            room += _freed_at_end(event, nbytes, unread, pred_start, source)
             for arc in range(succ_start[event], succ_start[event + 1]):
                 after = succ[arc]
                 missing[after] -= 1
@@ -159,36 +145,22 @@ def _scratch_pass(
             for number in range(queues):
                 waiting = ready[number]
                 looked = 0
-                while len(waiting) > 0 and looked < look:
-                    first = waiting[0]
-                    if strict == 1 and first != started:
-                        break
-                    node = node_at[first]
-                    on = engine[node]
-                    if on >= 0 and free[on] == 0:
+                while len(waiting) > 0 and looked < look and (strict == 0 or waiting[0] == started):
+                    node = node_at[waiting[0]]
+                    if engine[node] >= 0 and free[engine[node]] == 0:
                         break
                     if nbytes[node] <= room:
-                        if first < best:
-                            best = first
+                        if waiting[0] < best:
+                            best = waiting[0]
                             best_queue = number
                         break
-                    if strict == 1:
-                        break
-                    passed_over[looked] = heappop(waiting)
+                    aside[looked] = heappop(waiting)
                     looked += 1
-                for back in range(looked):
-                    heappush(waiting, passed_over[back])
+                if looked > 0:
+                    _put_back(waiting, aside, looked)
             if best_queue < 0:
                 break
-            # It need not be the first of its queue: what is before it does not fit.
-            waiting = ready[best_queue]
-            looked = 0
-            while waiting[0] != best:
-                passed_over[looked] = heappop(waiting)
-                looked += 1
-            heappop(waiting)
-            for back in range(looked):
-                heappush(waiting, passed_over[back])
+            _take_out(ready[best_queue], best, aside)
             node = node_at[best]
             room -= nbytes[node]
             started += 1
@@ -197,3 +169,31 @@ def _scratch_pass(
                 free[engine[node]] -= 1
             heappush(events, ((now + duration[node]) << bits) | node)
     return start
+
+
+def _freed_at_end(node: int, nbytes: Any, unread: Any, pred_start: Any, source: Any) -> int:
+    """The bytes that nobody needs any more when a node has ended: its own, and those that it was the last to read."""
+    freed = 0
+    if unread[node] == 0:
+        freed += nbytes[node]
+    for arc in range(pred_start[node], pred_start[node + 1]):
+        before = source[arc]
+        unread[before] -= 1
+        if unread[before] == 0:
+            freed += nbytes[before]
+    return freed
+
+
+def _put_back(waiting: Any, aside: Any, count: int) -> None:
+    for back in range(count):
+        heappush(waiting, aside[back])
+
+
+def _take_out(waiting: Any, wanted: int, aside: Any) -> None:
+    """Takes a place out of a queue. It need not be the first: what is before it does not fit."""
+    looked = 0
+    while waiting[0] != wanted:
+        aside[looked] = heappop(waiting)
+        looked += 1
+    heappop(waiting)
+    _put_back(waiting, aside, looked)

@@ -17,8 +17,14 @@ from kernscope.scheduler.policy.problem import Problem
 from kernscope.scheduler.policy.registry import LADDER, policy_of
 from kernscope.scheduler.result.slack import slack_ps
 from kernscope.scheduler.search import compiling as loops
+from kernscope.scheduler.search.critical_search import search_critical_chain
+from kernscope.scheduler.search.dag import longest_to_end
+from kernscope.scheduler.search.dag_arrays import make_dag
 from kernscope.scheduler.search.lanes import assign_lanes
-from kernscope.scheduler.search.list_search import EFFORTS
+from kernscope.scheduler.search.list_scheduling import list_schedule
+from kernscope.scheduler.search.list_search import EFFORTS, makespan_ps
+from kernscope.scheduler.search.priorities import by_largest
+from kernscope.scheduler.search.scratch_limit import in_program_order, program_order_need, within_scratch
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs the extra 'fast' (numba)")
 
@@ -38,6 +44,10 @@ def _layers(nodes: int, seed: int) -> dict[str, Any]:
     }
 
 
+def _loop_with_a_part_elsewhere(column: Any) -> Any:
+    return by_largest(column)
+
+
 def _both(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], Any]) -> tuple[Any, Any]:
     monkeypatch.setattr(loops, "COMPILED_FROM", 1 << 62)
     plain = compute()
@@ -53,6 +63,52 @@ def test_compiled_lists_equal_plain_ones(monkeypatch: pytest.MonkeyPatch, effort
         case = _layers(400, seed)
         plain, compiled = _both(monkeypatch, lambda case=case: schedule_dag(**case, effort=effort))  # type: ignore[misc]
         assert np.array_equal(plain, compiled) and plain.max() > 0
+
+
+@needs_numba
+@pytest.mark.parametrize(("jobs", "engines", "lanes"), [(15, 10, 1), (6, 6, 1), (20, 5, 2)])
+def test_compiled_local_search_equals_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, engines: int, lanes: int
+) -> None:
+    """A job shop after some thousand moves (small ones start anew within them) has the same times compiled and not."""
+    random = np.random.default_rng(0)
+    nodes = np.arange(jobs * engines).reshape(jobs, engines)
+    dag = make_dag(
+        random.integers(1, 100, jobs * engines),
+        np.concatenate([random.permutation(engines) for _ in range(jobs)]),
+        [lanes] * engines,
+        np.stack([nodes[:, :-1].ravel(), nodes[:, 1:].ravel()], axis=1),
+        None,
+    )
+    start = list_schedule(dag, by_largest(longest_to_end(dag)))
+    plain, compiled = _both(
+        monkeypatch, lambda: search_critical_chain(dag, start, visits=1_000_000, enough_ps=0, seed=3)
+    )
+    assert np.array_equal(plain, compiled) and makespan_ps(dag, plain) < makespan_ps(dag, start)
+
+
+@needs_numba
+def test_compiled_passes_under_a_limit_equal_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a limit of scratch, by priority and in program order, the start times and the dead ends are the same."""
+    for seed in range(4):
+        case = {"release_ps": None, **_layers(300, seed)}
+        dag = make_dag(*(case[name] for name in ("durations_ps", "engine", "channels", "edges", "release_ps")))
+        nbytes = np.random.default_rng(seed).integers(0, 100, len(dag))
+        need = program_order_need(dag, nbytes).nbytes
+        for limit in (need - 1, need, 2 * need):
+            in_order = _both(monkeypatch, partial(in_program_order, dag, nbytes, limit))
+            assert (in_order[0] is None) == (in_order[1] is None) == (limit < need)
+            assert np.array_equal(*in_order)
+            within = _both(monkeypatch, partial(within_scratch, dag, by_largest(longest_to_end(dag)), nbytes, limit))
+            assert np.array_equal(*within)
+
+
+@needs_numba
+def test_parts_stand_beside_their_loop() -> None:
+    """A loop that calls a function of another module is refused: what is kept on disk would outlive its changes."""
+
+    with pytest.raises(AssertionError, match="by_largest stands in another module than its loop"):
+        loops._compiled(_loop_with_a_part_elsewhere)
 
 
 @needs_numba
