@@ -21,13 +21,13 @@ from .fitting import Fit, FitRow, fit
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
-from .ir.load import load
 from .ir.target import Target
 from .ir.verify import verify
 from .linter import Diagnostic, Edit, Fix, LintReport, explain
 from .scheduler.ladder import Ladder
 from .scheduler.list_search import schedule_dag
 from .scheduler.liveness import Liveness
+from .scheduler.loading import load
 from .scheduler.machine import Machine, load_machine, machine_names
 from .scheduler.schedule import Schedule
 from .tracer import tl

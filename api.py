@@ -23,10 +23,10 @@ from .scheduler.check import check
 from .scheduler.ladder import Ladder
 from .scheduler.ladder import compare as compare_policies
 from .scheduler.liveness import liveness
-from .scheduler.machine import DEFAULT_MACHINE, Machine, load_machine, machine_names
+from .scheduler.machine import DEFAULT_MACHINE, Machine, load_machine
 from .scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
 from .scheduler.policies import POLICIES
-from .scheduler.schedule import Schedule
+from .scheduler.schedule import Schedule, known_machine
 from .scheduler.schedule import schedule as schedule_graph
 from .tracer.kernel import Kernel, Launch
 from .tracer.recorder import DEFAULT_MAX_NODES
@@ -107,6 +107,7 @@ def _trace(
         kwargs,
         target=described.target,
         machine=described.name,
+        machine_toml=described.to_toml(),
         ranks=1 if ranks is None else ranks,
         **options,
     )
@@ -198,7 +199,7 @@ def lint(
     if isinstance(subject, Graph):
         if trace_twice:
             raise OptionError("trace_twice with a graph", help="it was traced already: pass the kernel or its launch")
-        described = load_machine(machine) if machine is not None else _preset_of(subject)
+        described = load_machine(machine) if machine is not None else known_machine(subject)
         return lint_graph(subject, machine=described, title=subject.kernel, **chosen)
     subject = _with_default_launch(subject, args, kwargs)
     faults = {"on_overflow": "record", "on_bounds": "record"}
@@ -219,10 +220,6 @@ def lint_retraced(traced: Retraced, *, twice: bool | None, **options: Any) -> Li
         f"{report.title}: traced once, as that took {traced.seconds:.1f} s: whether it repeats itself (KS701) is open"
     )
     return attrs.evolve(report, notes=(note,))
-
-
-def _preset_of(graph: Graph) -> Machine | None:
-    return load_machine(graph.machine) if graph.machine in machine_names() else None
 
 
 def run(

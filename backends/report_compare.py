@@ -14,8 +14,8 @@ from operator import itemgetter
 import attrs
 
 from ..ir.location import Location
+from ..ir.sources import lines_at
 from ..ir.text import quote
-from ..linter.source import source_lines
 from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .report_data import ReportData
@@ -112,7 +112,7 @@ def _blame(
 
 
 def _text(place: Location) -> str:
-    lines = source_lines(place.file)
+    lines = lines_at(place)
     return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
 
 

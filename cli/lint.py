@@ -22,6 +22,7 @@ from .lint_job import Answer, Found, LintJob, Share, perform
 from .lint_pool import Key, available_cores, run_jobs
 from .lint_targets import Configurations, lint_targets
 from .options import machine_options, timeout_option
+from .words import say
 
 __all__ = ["lint"]
 
@@ -130,7 +131,7 @@ def _codes(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _say(notes: Sequence[str], failures: Sequence[Failure], *, debug: bool) -> None:
     for note in notes:
-        click.echo(note, err=True)
+        say(note, err=True)
     for failure in failures:
         if debug and failure.debug:
             click.echo(failure.debug, err=True, nl=False)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import attrs
 
 from .. import api
-from ..ir.load import load
 from ..ir.saved import is_saved_graph
 from ..linter import LintReport, lint_graph
 from ..linter.config import LintConfig
 from ..linter.findings import Failure
+from ..scheduler.loading import load
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.retrace import trace_twice as retracing

@@ -11,8 +11,8 @@ import click
 
 from ..ir.errors import OptionError
 from ..ir.graph import Graph
-from ..ir.load import load
 from ..ir.saved import is_saved_graph
+from ..scheduler.loading import load
 from ..scheduler.machine import Machine
 from ..scheduler.schedule import machine_of
 from ..tracer.kernel import Launch

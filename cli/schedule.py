@@ -19,7 +19,7 @@ from ..scheduler.schedule import Schedule
 from ..scheduler.units import format_ps
 from .buffering import buffered, parse_buffers, trade_lines
 from .options import make_job, target_options
-from .words import percent, table
+from .words import percent, say, table
 
 __all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
 
@@ -72,8 +72,8 @@ def schedule(
     graph = job.graph()
     wanted = [policy] if policy else POLICIES
     if copies and len(copies) > 1:
-        click.echo(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
-        click.echo("\n".join(trade_lines(graph, copies, wanted, job.machine, effort, limit)))
+        say(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
+        say("\n".join(trade_lines(graph, copies, wanted, job.machine, effort, limit)))
         return
     if copies:
         traced, graph = graph, buffered(graph, copies[0])
@@ -82,21 +82,21 @@ def schedule(
         click.echo(made.to_json())
         return
     if copies:
-        click.echo("\n".join([*trade_lines(traced, copies, wanted, job.machine, effort, limit), ""]))
+        say("\n".join([*trade_lines(traced, copies, wanted, job.machine, effort, limit), ""]))
     ladder = api.compare(graph, wanted, job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
-    click.echo(
+    say(
         f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
         + (f", buffers={graph.buffers}" if graph.buffers else "")
     )
-    click.echo("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
+    say("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
     last = ladder.rows[-1]
     if last.schedule is None:
         assert last.deadlock is not None, "a row has a schedule or a deadlock"
         if policy:
             raise last.deadlock
-        click.echo(f"\n{last.deadlock}")
+        say(f"\n{last.deadlock}")
         return
-    click.echo("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
+    say("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
 
 
 def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> SolverLimit:

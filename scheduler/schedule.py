@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -11,12 +12,13 @@ from ..ir.columns import expect_graph
 from ..ir.errors import ArgumentError, MachineError, shown
 from ..ir.graph import Graph
 from ..ir.messages import refuse_unmatched
+from ..ir.text import quote
 from ..ir.verify import require_valid
 from .bounds import Bounds, lower_bounds
 from .deadlock import deadlock_error
 from .lanes import assign_lanes
 from .list_search import check_effort
-from .machine import Machine, load_machine
+from .machine import Machine, load_machine, machine_names, parse_machine
 from .moved import Moved, moved_nodes
 from .optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_solvable, solve
 from .policies import OPTIMAL, Deadlock, check_policy, run_policy
@@ -25,7 +27,7 @@ from .schedule_columns import ScheduleColumns
 from .schedule_json import schedule_document, schedule_text
 from .schedule_tables import schedule_html
 
-__all__ = ["Schedule", "machine_of", "make_schedule", "schedule"]
+__all__ = ["Schedule", "known_machine", "machine_of", "make_schedule", "schedule"]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -61,16 +63,29 @@ class Schedule(ScheduleColumns):
 
 
 def machine_of(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> Machine:
-    """The machine asked for, else the preset that the graph was traced for. Raises ``MachineError``."""
+    """The machine asked for, else the one that the graph was traced for. Raises ``MachineError``."""
     if machine is not None:
         return load_machine(machine)
-    try:
-        return load_machine(graph.machine)
-    except MachineError as error:
+    known = known_machine(graph)
+    if known is None:
         raise MachineError(
-            f"the graph was traced for machine {graph.machine!r}, which is no preset",
+            f"the graph was traced for machine {quote(graph.machine)!r}, no preset, and says nothing of its machine",
             help="pass the machine: a preset's name, a TOML file or a Machine",
-        ) from error
+        )
+    return known
+
+
+def known_machine(graph: Graph) -> Machine | None:
+    """The machine that a graph was traced for: as it describes it, else the preset of that name. A graph's words open
+    no file. Raises ``MachineError`` for a description that does not hold together."""
+    if graph.machine_toml:
+        return _described(graph.machine_toml)
+    return load_machine(graph.machine) if graph.machine in machine_names() else None
+
+
+@lru_cache(maxsize=16)
+def _described(text: str) -> Machine:
+    return parse_machine(text, "the graph's machine")
 
 
 def schedule(

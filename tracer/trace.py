@@ -35,6 +35,7 @@ def record_kernel(
     *,
     target: Target,
     machine: str,
+    machine_toml: str = "",
     ranks: int = 1,
     strict: bool = False,
     on_overflow: str = "raise",
@@ -76,7 +77,7 @@ def record_kernel(
         handled = frozenset(stack for stack, _ in recorder.raised) - {*ended}
         recorder = new(on_overflow=on_overflow, on_bounds=on_bounds, sites=recorder.sites, handled=handled)
         defaults = _run(made, made.bind(args, kwargs), recorder)
-    graph = recorder.finish(kernel=made.name, machine=machine, defaults=defaults)
+    graph = recorder.finish(kernel=made.name, machine=machine, machine_toml=machine_toml, defaults=defaults)
     _refuse_stored_aliases(graph)
     return graph
 
