@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -15,6 +14,7 @@ from .backends.execute_compare import Comparison, compare_with_reference
 from .ir.columns import expect_graph
 from .ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
 from .ir.frames import author_place
+from .ir.frozen_map import FrozenMap
 from .ir.graph import Graph
 from .ir.unstored import Unstored
 from .linter import LintReport, lint_graph
@@ -248,7 +248,7 @@ def compare_with_launch(
     launch: Launch,
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array],
-    unstored: Mapping[str, Unstored] = MappingProxyType({}),
+    unstored: Mapping[str, Unstored] = FrozenMap({}),
 ) -> list[Comparison]:
     """A launch's outputs beside what its reference function computes from the same inputs; empty without a reference.
 

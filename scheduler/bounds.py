@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
-from types import MappingProxyType
 from typing import Any
 
 import attrs
 import numpy as np
 
+from ..ir.frozen_map import FrozenMap
 from ..ir.tables import IntArray
 from .dag import Dag
 from .heads import HeadsAndTails, heads_and_tails
@@ -37,7 +37,7 @@ class Bounds:
 
     def with_bound(self, name: str, bound_ps: int) -> Bounds:
         """These bounds and one more."""
-        return Bounds(MappingProxyType({**self.each, name: bound_ps}))
+        return Bounds(FrozenMap({**self.each, name: bound_ps}))
 
     @property
     def best_ps(self) -> int:
@@ -58,7 +58,7 @@ def lower_bounds(problem: Problem) -> Bounds:
     for number, bound in _engine_bounds(problem.dag, known):
         engine = problem.engines[number]
         each[f"rank {engine.rank} {engine.name}" if several else engine.name] = bound
-    return Bounds(MappingProxyType(each))
+    return Bounds(FrozenMap(each))
 
 
 def best_bound_ps(dag: Dag) -> int:
