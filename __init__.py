@@ -16,38 +16,38 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from . import blas_threads as _blas_threads  # noqa: F401  (first: it is too late once numpy is loaded)
-from .api import check, compare, lint, liveness, rebuffer, run, schedule, trace
-from .fitting import Fit, FitRow, fit
+from .face.api import check, compare, lint, liveness, rebuffer, run, schedule, trace
+from .face.fitting import Fit, FitRow, fit
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
 from .ir.target import Target
-from .ir.verify import verify
+from .ir.verifier.verify import verify
 from .linter import Diagnostic, Edit, Fix, LintReport, explain
-from .scheduler.ladder import Ladder
-from .scheduler.list_search import schedule_dag
-from .scheduler.liveness import Liveness
-from .scheduler.loading import load
-from .scheduler.machine import Machine, load_machine, machine_names
-from .scheduler.schedule import Schedule
+from .machine.description import Machine, load_machine, machine_names
+from .memory.liveness import Liveness
+from .scheduler.result.ladder import Ladder
+from .scheduler.result.loading import load
+from .scheduler.result.schedule import Schedule
+from .scheduler.search.list_search import schedule_dag
 from .tracer import tl
-from .tracer.handles import RecvFuture, TensorHandle
-from .tracer.hbm import HbmRegion, HbmTensor, Pointer, Ref
 from .tracer.kernel import Kernel, Launch, hbm, kernel, launch
+from .tracer.values.handles import RecvFuture, TensorHandle
+from .tracer.values.hbm import HbmRegion, HbmTensor, Pointer, Ref
 
 if TYPE_CHECKING:  # loaded on first use, see __getattr__
     from .backends.networkx_view import to_networkx
-    from .pictures import Drawing, Timeline, draw, report, timeline
+    from .face.presentation import Drawing, Timeline, draw, report, timeline
 
 __version__ = metadata.version("kernscope")
 
 #: What needs a drawing library or networkx is loaded on first use (PEP 562), so that `import kernscope` stays quick.
 _LAZY = {
-    "Drawing": ".pictures",
-    "Timeline": ".pictures",
-    "draw": ".pictures",
-    "report": ".pictures",
-    "timeline": ".pictures",
+    "Drawing": ".face.presentation",
+    "Timeline": ".face.presentation",
+    "draw": ".face.presentation",
+    "report": ".face.presentation",
+    "timeline": ".face.presentation",
     "to_networkx": ".backends.networkx_view",
 }
 

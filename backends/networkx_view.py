@@ -5,10 +5,10 @@ from __future__ import annotations
 import networkx as nx
 
 from ..ir import dtypes
+from ..ir.forms.text import quote
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.tables import Reason
-from ..ir.text import quote
 from .palette import engines_of
 
 __all__ = ["to_networkx"]

@@ -13,7 +13,7 @@ import time
 import numpy as np
 from ortools.sat.python import cp_model
 
-from kernscope.scheduler.placement import place_blocks
+from kernscope.memory.placement import place_blocks
 
 Instance = tuple[list[int], list[int], list[int]]
 

@@ -11,14 +11,15 @@ from measure import Row, installed, interleaved, seconds
 
 import kernscope as ks
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
-from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.constraints import make_constraints
-from kernscope.scheduler.dag import Dag, longest_to_end
-from kernscope.scheduler.in_order import run_in_order
-from kernscope.scheduler.list_scheduling import list_schedule
-from kernscope.scheduler.machine import load_machine
-from kernscope.scheduler.priorities import by_largest
-from kernscope.scheduler.problem import make_problem
+from kernscope.machine.description import load_machine
+from kernscope.scheduler.policy.constraints import make_constraints
+from kernscope.scheduler.policy.in_order import run_in_order
+from kernscope.scheduler.policy.lower_bounds import lower_bounds
+from kernscope.scheduler.policy.problem import make_problem
+from kernscope.scheduler.policy.registry import policy_of
+from kernscope.scheduler.search.dag import Dag, longest_to_end
+from kernscope.scheduler.search.list_scheduling import list_schedule
+from kernscope.scheduler.search.priorities import by_largest
 
 __all__ = ["rows"]
 
@@ -75,7 +76,10 @@ def rows(quick: bool) -> list[Row]:
 
     listed()  # compiled now, where it will be
     peers = [listed, lambda: lower_bounds(problem)]
-    peers += [lambda policy=policy: run_in_order(problem, make_constraints(problem, policy)) for policy in POLICIES]
+    peers += [
+        lambda rules=rules: run_in_order(problem, make_constraints(problem, rules))
+        for rules in map(policy_of, POLICIES)
+    ]
     for peer in peers:
         peer()
     schedule = ks.schedule(graph, effort="fast")

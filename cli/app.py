@@ -11,18 +11,18 @@ from typing import Any, NoReturn
 
 import click
 
+from ..face.guard.own_streams import end_program, keep_streams, own_streams, refuse_other_ends
+from ..face.unexpected import as_user_error
 from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
+from .draw_and_report import draw, report
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
-from .own_streams import end_program, keep_streams, own_streams, refuse_other_ends
-from .pictures import draw, report
 from .run import run
 from .schedule import schedule
 from .timeline import timeline
 from .trace import trace
-from .unexpected import as_user_error
 
 __all__ = ["main", "program"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .. import api
+from ..face import api
 from ..ir.errors import InfeasibleError, OptionError
 from ..ir.graph import Graph
-from ..scheduler.ladder import LadderRow
-from ..scheduler.machine import Machine
-from ..scheduler.optimal import SolverLimit
-from ..scheduler.units import format_ps
-from .words import percent, table
+from ..machine.description import Machine
+from ..machine.units import format_ps
+from ..scheduler.policy.optimal import SolverLimit
+from ..scheduler.result.ladder import LadderRow
+from .tables import percent, table
 
 __all__ = ["buffered", "parse_buffers", "trade_lines"]
 

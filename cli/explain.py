@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import click
 
+from ..face.tracing import described_machine
 from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
-from ..scheduler.machine import machine_names
-from .tracing import described_machine
-from .words import say, table
+from ..machine.description import machine_names
+from .tables import say, table
 
 __all__ = ["explain", "machine"]
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import click
 
-from .. import api
-from ..fitting import GOALS, MAX_VALUES, search_fit
+from ..face import api
+from ..face.fitting import GOALS, MAX_VALUES, search_fit
+from ..face.guard.guard import Guard
 from ..ir.errors import OptionError
 from ..ir.graph import Graph
-from ..scheduler.machine import Machine
+from ..machine.description import Machine
 from ..tracer.kernel import Launch
-from .guard import Guard
 from .options import make_job, target_options
-from .words import say
+from .tables import say
 
 __all__ = ["fit", "parse_range"]
 

@@ -11,18 +11,18 @@ from typing import Any
 import attrs
 import click
 
+from ..face.lint_files import Configurations, lint_targets
+from ..face.lint_job import Answer, Found, LintJob, Share, perform
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
-from ..linter.formats import FORMATS
+from ..linter.formats.text import FORMATS
 from ..linter.selection import option_values, select_rules
 from ..linter.source import printable
 from ..linter.suppressions import settle_unused
-from .lint_job import Answer, Found, LintJob, Share, perform
 from .lint_pool import Key, available_cores, run_jobs
-from .lint_targets import Configurations, lint_targets
 from .options import machine_options, timeout_option
-from .words import say
+from .tables import say
 
 __all__ = ["lint"]
 

@@ -23,10 +23,10 @@ from multiprocessing.process import BaseProcess
 
 import attrs
 
+from ..face.guard.own_streams import keep_streams
+from ..face.lint_job import Answer, Found, LintJob, perform
 from ..ir.errors import KernelProcessError, TimeLimitError
 from ..linter.findings import Failure
-from .lint_job import Answer, Found, LintJob, perform
-from .own_streams import keep_streams
 
 __all__ = ["Key", "available_cores", "run_jobs"]
 

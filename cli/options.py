@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 import attrs
 import click
 
+from ..face.guard.guard import Guard
+from ..face.guard.time_limit import DEFAULT_TIMEOUT_S
+from ..face.targets import resolve_launch, split_target
+from ..face.tracing import described_machine, trace_launch
 from ..ir.errors import OptionError
+from ..ir.forms.saved import is_saved_graph
 from ..ir.graph import Graph
-from ..ir.saved import is_saved_graph
-from ..scheduler.loading import load
-from ..scheduler.machine import Machine
-from ..scheduler.schedule import machine_of
+from ..machine.description import Machine
+from ..scheduler.result.loading import load
+from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
-from .guard import Guard
-from .targets import resolve_launch, split_target
-from .time_limit import DEFAULT_TIMEOUT_S
-from .tracing import described_machine, trace_launch
 
 __all__ = ["Job", "machine_options", "make_job", "target_options", "timeout_option"]
 

@@ -10,18 +10,18 @@ from zipfile import BadZipFile
 import click
 import numpy as np
 
-from .. import api
-from ..backends.execute import execute
-from ..backends.execute_blame import blame_lines
-from ..backends.execute_compare import Comparison, unstored_text
-from ..backends.execute_inputs import random_inputs
-from ..backends.execute_order import execution_order
+from ..backends.execution.blame import blame_lines
+from ..backends.execution.comparison import Comparison, unstored_text
+from ..backends.execution.execute import execute
+from ..backends.execution.inputs import random_inputs
+from ..backends.execution.order import execution_order
+from ..face import api
 from ..ir.errors import InputError
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
-from ..scheduler.policies import POLICIES
+from ..scheduler.policy.registry import POLICIES
 from .options import make_job, target_options
-from .words import plural, say, table
+from .tables import plural, say, table
 
 __all__ = ["comparison_lines", "run"]
 

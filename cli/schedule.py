@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from .. import api
+from ..face import api
 from ..ir.errors import OptionError
+from ..ir.forms.text import quote
 from ..ir.ranks import fold_ranks
-from ..ir.text import quote
-from ..scheduler.ladder import Ladder
-from ..scheduler.list_search import EFFORTS
-from ..scheduler.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
-from ..scheduler.policies import KNOWN_POLICIES, OPTIMAL, POLICIES
-from ..scheduler.schedule import Schedule
-from ..scheduler.units import format_ps
+from ..machine.units import format_ps
+from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
+from ..scheduler.policy.registry import LADDER, POLICIES
+from ..scheduler.result.ladder import Ladder
+from ..scheduler.result.schedule import Schedule
+from ..scheduler.search.list_search import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
 from .options import make_job, target_options
-from .words import percent, say, table
+from .tables import percent, say, table
 
 __all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
 
@@ -31,7 +31,7 @@ _MOVED_SHOWN = 5
 @target_options
 @click.option(
     "--policy",
-    type=click.Choice(KNOWN_POLICIES),
+    type=click.Choice(tuple(POLICIES)),
     help="Only this policy. Default: all but optimal, and the details of list.",
 )
 @click.option("--effort", type=click.Choice(sorted(EFFORTS)), default="normal", show_default=True)
@@ -70,7 +70,7 @@ def schedule(
         )
     job = make_job(**options)
     graph = job.graph()
-    wanted = [policy] if policy else POLICIES
+    wanted = [policy] if policy else LADDER
     if copies and len(copies) > 1:
         say(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
         say("\n".join(trade_lines(graph, copies, wanted, job.machine, effort, limit)))
@@ -101,7 +101,7 @@ def schedule(
 
 def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> SolverLimit:
     for option, value in (("--time-limit", time_limit), ("--seed", seed)):
-        if value is not None and policy != OPTIMAL:
+        if value is not None and not (policy and POLICIES[policy].exact):
             raise OptionError(f"{option} without --policy optimal", help="no other policy has one: see --effort")
     return SolverLimit(DEFAULT_TIME_LIMIT_S if time_limit is None else time_limit, seed or 0)
 
@@ -109,12 +109,12 @@ def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> So
 def proof_lines(ladder: Ladder, limit: SolverLimit) -> Iterator[str]:
     """Of the exact policy: whether it proved what it found, and if not how far off that can be."""
     for row in ladder:
-        if row.policy == OPTIMAL and row.schedule is not None:
+        if POLICIES[row.policy].exact and row.schedule is not None:
             if row.schedule.proved_optimal:
-                yield "  optimal: proved, no schedule is shorter"
+                yield f"  {row.policy}: proved, no schedule is shorter"
             else:
                 above = percent(row.schedule.makespan_ps - row.schedule.bound_ps, row.schedule.bound_ps)
-                yield f"  optimal: not proved within {limit.seconds:g} s, at most {above} above the optimum"
+                yield f"  {row.policy}: not proved within {limit.seconds:g} s, at most {above} above the optimum"
 
 
 def reordering_lines(ladder: Ladder) -> Iterator[str]:

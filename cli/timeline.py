@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from .. import api, pictures
 from ..backends.picture_format import choose_format
-from ..backends.timeline import FORMATS
+from ..backends.timelines.timeline import FORMATS
+from ..face import api
+from ..face import presentation as pictures
 from ..ir.output import check_output
-from ..scheduler.policies import POLICIES
+from ..scheduler.policy.registry import POLICIES
 from .options import make_job, target_options
-from .words import say
+from .tables import say
 
 __all__ = ["timeline"]
 
@@ -30,7 +31,7 @@ __all__ = ["timeline"]
 @click.option(
     "--policy",
     "policies",
-    type=click.Choice(POLICIES),
+    type=click.Choice(tuple(POLICIES)),
     multiple=True,
     help="The policy to show; several, one under the other. Repeatable. Default: list.",
 )

@@ -8,7 +8,7 @@ import click
 
 from ..ir.output import check_output
 from .options import make_job, target_options
-from .words import plural, say
+from .tables import plural, say
 
 __all__ = ["trace"]
 

@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
 import kernscope as ks
-from kernscope.backends.gantt import draw_gantt
+from kernscope.backends.timelines.gantt import draw_gantt
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel as prefill_long
 

@@ -13,15 +13,15 @@ import numpy as np
 
 from . import dtypes
 from .columns import GraphColumns
-from .dependence import find_edges
+from .dependence.edges import find_edges
 from .dtypes import DType
+from .forms.saved import write_columns
+from .forms.text import describe_access, format_graph, format_node, quote
 from .layout import Layout
 from .location import Location
 from .memories import Memory
 from .ops import OPERATIONS, End, Operand, Operation, Work
-from .saved import write_columns
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason
-from .text import describe_access, format_graph, format_node, quote
 
 __all__ = ["Access", "Edge", "Graph", "Node", "Storage"]
 
@@ -76,8 +76,8 @@ class Graph(GraphColumns):
         return f"<table><caption>{html.escape(quote(caption))}</caption>{rows}</table>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph to a file that :func:`kernscope.load` reads (:mod:`kernscope.ir.saved`). The arrays it was
-        traced with are not part of it. Raises ``OutputError`` where it cannot be written."""
+        """Write the graph to a file that :func:`kernscope.load` reads (:mod:`kernscope.ir.forms.saved`). The arrays it
+        was traced with are not part of it. Raises ``OutputError`` where it cannot be written."""
         write_columns(self, path)
 
     # --- edges ------------------------------------------------------------------------------------------------------

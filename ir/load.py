@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from .errors import GraphFormatError
+from .forms.saved import brief, read_fields
 from .graph import Graph
-from .saved import brief, read_fields
-from .verify import verify
+from .verifier.verify import verify
 
 __all__ = ["load_graph"]
 

@@ -16,11 +16,11 @@ import attrs
 import numpy as np
 
 from .columns import GraphColumns
+from .dependence.regions import boxes, flat_range_boxes
+from .forms.text import quote
 from .layout import Shape
 from .location import Location
-from .regions import boxes, flat_range_boxes
 from .tables import AccessKind, AccessTable, IntArray, Mode
-from .text import quote
 
 __all__ = ["Cells", "Unstored", "access_boxes", "cover_counts", "find_unstored", "uncovered"]
 

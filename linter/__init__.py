@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .edits import Edit, Fix, apply_edits
 from .findings import Diagnostic, LintReport, Place
-from .fixes.edits import Edit, Fix, apply_edits
 from .lint import explain, lint_graph
 from .rules import RULES
 

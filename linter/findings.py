@@ -11,8 +11,8 @@ import attrs
 
 from ..ir.errors import KernscopeError
 from ..ir.location import Location
+from .edits import Fix
 from .excerpt import excerpts, pointer
-from .fixes.edits import Fix
 from .source import printable
 
 __all__ = ["SEVERITIES", "Diagnostic", "Failure", "LintReport", "Place", "Severity"]

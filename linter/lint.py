@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
-from ..ir.verify import require_valid
+from ..ir.verifier.verify import require_valid
 from .findings import Diagnostic, LintReport
 from .rule import LintContext, Rule
 from .rules import RULES

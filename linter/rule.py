@@ -8,17 +8,17 @@ from typing import Any
 
 import attrs
 
+from ..ir.forms.text import quote
 from ..ir.graph import Graph
 from ..ir.location import Location
 from ..ir.messages import MessageFault, message_faults
-from ..ir.text import quote
-from ..scheduler.liveness import Liveness, liveness
+from ..memory.liveness import Liveness, liveness
+from .analyses.lazy_messages import LazyRun, run_lazy
+from .analyses.overwritten import OverwrittenLoad, find_overwritten_loads
+from .analyses.races import Race, find_races
+from .analyses.readers import Readers
+from .edits import Fix
 from .findings import Place, Severity
-from .fixes.edits import Fix
-from .lazy import LazyRun, run_lazy
-from .overwritten import OverwrittenLoad, find_overwritten_loads
-from .races import Race, find_races
-from .readers import Readers
 from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule", "times"]

@@ -9,7 +9,7 @@ from typing import Any
 import simpy
 
 from kernscope.ir.tables import Reason
-from kernscope.scheduler.problem import Problem
+from kernscope.scheduler.policy.problem import Problem
 
 
 def simulate(problem: Problem, policy: str) -> tuple[list[int], list[int]] | None:

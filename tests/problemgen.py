@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kernscope.ir.tables import Reason
-from kernscope.scheduler.dag import Dag
-from kernscope.scheduler.engines import EngineInstance
-from kernscope.scheduler.problem import Problem
+from kernscope.machine.engines import EngineInstance
+from kernscope.scheduler.policy.problem import Problem
+from kernscope.scheduler.search.dag import Dag
 
 ENGINES = ("dma_read", "gemm", "math", "link:next")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.saved import TABLES
+from kernscope.ir.forms.saved import TABLES
 
 __all__ = ["mutations", "originals", "sealed", "split"]
 

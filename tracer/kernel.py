@@ -18,7 +18,7 @@ from ..ir.errors import ArgumentError, LaunchError, did_you_mean
 from ..ir.frozen_map import FrozenMap
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.location import Location
-from .current import current
+from .recording.current import current
 
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
 

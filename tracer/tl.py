@@ -24,16 +24,16 @@ from ..ir.errors import (
 )
 from ..ir.layout import Layout
 from ..ir.ops import Scalar
-from . import composites, transfers
-from .calls import as_destination, as_handle, at_the_call, located, whole
-from .current import CURRENT, current
-from .declared import declared, declared_operations
-from .foreign_names import answer
-from .handles import RecvFuture, TensorHandle
-from .hbm import HbmRegion, HbmTensor, Pointer, Ref
-from .plans import plain_scalar
-from .recorder import Recorder
-from .scratch import Scope
+from .language import composites, transfers
+from .language.calls import as_destination, as_handle, at_the_call, located, whole
+from .language.declared import declared, declared_operations
+from .recording.current import CURRENT, current
+from .recording.plans import plain_scalar
+from .recording.recorder import Recorder
+from .values.foreign_names import answer
+from .values.handles import RecvFuture, TensorHandle
+from .values.hbm import HbmRegion, HbmTensor, Pointer, Ref
+from .values.scratch import Scope
 
 Source = HbmTensor | HbmRegion | Pointer
 

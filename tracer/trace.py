@@ -15,10 +15,10 @@ from ..ir.errors import ArgumentError, KernscopeError, OptionError, did_you_mean
 from ..ir.graph import Graph
 from ..ir.layout import Layout, check_shape
 from ..ir.target import Target
-from .current import CURRENT
-from .hbm import HbmTensor
 from .kernel import HbmSpec, Kernel
-from .recorder import DEFAULT_MAX_NODES, Recorder
+from .recording.current import CURRENT
+from .recording.recorder import DEFAULT_MAX_NODES, Recorder
+from .values.hbm import HbmTensor
 
 __all__ = ["check_ranks", "record_kernel"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray, Mode, Reason
-from ..allocations import line_numbers
+from ..analyses.allocations import line_numbers
+from ..edits import Fix
 from ..rule import LintContext
-from .edits import Fix
 from .rewriting import Rewriting
 from .sites import nodes_through
 from .syntax import Syntax, loaded_names, stored_names, syntax_of
@@ -69,9 +69,9 @@ def _is_read(syntax: Syntax, statements: Sequence[ast.stmt], name: str) -> bool:
     around: ast.AST = syntax.tree if function is None else function
     own = {node for statement in statements for node in ast.walk(statement)}
     return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in own
-        for n in ast.walk(around)
-    ) or any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in ast.walk(around))
+        not isinstance(n, ast.Name) or (isinstance(n.ctx, ast.Load) and n not in own)
+        for n in syntax.naming(name, around)
+    )
 
 
 def _has_plain_calls(syntax: Syntax, statement: ast.stmt) -> bool:

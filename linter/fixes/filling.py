@@ -7,8 +7,8 @@ import re
 
 from ...ir.location import Location
 from ...ir.sources import lines_at
+from ..edits import Edit, Fix
 from ..suppressions import Suppression
-from .edits import Edit, Fix
 from .rewriting import Rewriting
 from .syntax import syntax_of
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 import attrs
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.tables import Mode
-from ...ir.text import quote
+from ..edits import Fix
 from ..rule import LintContext
-from .edits import Fix
 from .rewriting import Rewriting, indentation
 from .sites import Body, body_of
 from .syntax import Syntax, loaded_names, stored_names

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..edits import Fix
 from ..rule import LintContext
-from .edits import Fix
 from .rewriting import Rewriting, indentation
 from .sites import Body, body_of
 from .syntax import COMPREHENSIONS, Syntax, loaded_names, stored_names

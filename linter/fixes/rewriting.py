@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .edits import Edit
+from ..edits import Edit
 from .syntax import Syntax
 
 __all__ = ["Rewriting", "indentation"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.tables import IntArray
+from ..edits import Fix
 from ..rule import LintContext
-from .edits import Fix
 from .keeping import Kept, find_kept
 from .rewriting import Rewriting, indentation
 from .sites import Body, body_of, chain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import attrs
 
@@ -32,9 +32,10 @@ class Loop:
         return cls(node.lineno, node.body[0].lineno, last.end_lineno or last.lineno)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Syntax:
-    """The tree of a file, and by node its parent."""
+    """The tree of a file, and by node its parent. What is asked again and again, for finding after finding in a file of
+    thousands of lines, is looked up in tables that are made once."""
 
     file: str
     lines: tuple[str, ...]
@@ -58,10 +59,39 @@ class Syntax:
         found: list[ast.AST] = []
         node: ast.AST | None = self.tree
         while node is not None:
-            inside = [child for child in ast.iter_child_nodes(node) if _holds(child, location)]
-            node = inside[0] if inside else None
-            found += inside[:1]
+            node = next((child for child in self._children(node, location.line) if _holds(child, location)), None)
+            if node is not None:
+                found.append(node)
         return found[::-1]
+
+    def _children(self, node: ast.AST, line: int) -> list[ast.AST]:
+        """The children of a node that may hold a place on this line."""
+        if node not in self._children_by_line:
+            by_line: dict[int, list[ast.AST]] = {}
+            for child in ast.iter_child_nodes(node):
+                for at in _lines_of(child):
+                    by_line.setdefault(at, []).append(child)
+            self._children_by_line[node] = by_line
+        return self._children_by_line[node].get(line, [])
+
+    @cached_property
+    def _children_by_line(self) -> dict[ast.AST, dict[int, list[ast.AST]]]:
+        return {}
+
+    def naming(self, name: str, around: ast.AST) -> Iterator[ast.Name | ast.Global | ast.Nonlocal]:
+        """The nodes inside a node that say a name: as an expression or a target, or to declare whose it is."""
+        return (node for node in self._naming.get(name, ()) if any(n is around for n in self.above(node)))
+
+    @cached_property
+    def _naming(self) -> dict[str, list[ast.Name | ast.Global | ast.Nonlocal]]:
+        found: dict[str, list[ast.Name | ast.Global | ast.Nonlocal]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name):
+                found.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.Global | ast.Nonlocal):
+                for name in node.names:
+                    found.setdefault(name, []).append(node)
+        return found
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, the innermost first."""
@@ -86,7 +116,7 @@ class Syntax:
         """The source of a node."""
         return ast.get_source_segment("\n".join(self.lines), node) or ast.unparse(node)
 
-    @property
+    @cached_property
     def language(self) -> str | None:
         """How this file calls the kernel language: ``tl``, another name, ``ks.tl``; None where it does not."""
         module = None
@@ -104,6 +134,16 @@ class Syntax:
 
 def _position(node: ast.AST) -> tuple[int | None, ...]:
     return tuple(getattr(node, name, None) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+
+
+def _lines_of(node: ast.AST) -> range:
+    """The lines of a node, with its decorators'; of one without a position those of what it holds."""
+    line = getattr(node, "lineno", None)
+    if line is None:
+        inside = [lines for lines in map(_lines_of, ast.iter_child_nodes(node)) if lines]
+        return range(min(lines.start for lines in inside), max(lines.stop for lines in inside)) if inside else range(0)
+    first = min([line, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+    return range(first, node.end_lineno + 1)  # type: ignore[attr-defined]
 
 
 def _holds(node: ast.AST, location: Location) -> bool:

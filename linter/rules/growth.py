@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 from ...ir.tables import IntArray
-from ..fixes.edits import Fix
+from ..analyses.scopes import (
+    DeadAtPeak,
+    UnscopedLoop,
+    dead_at_peak,
+    find_unscoped_loops,
+    peak_with_copies,
+    peak_with_scopes,
+)
+from ..edits import Fix
 from ..fixes.scoping import growing_loop, loop_around_both, split_scope, wrap_in_scope
 from ..fixes.syntax import Loop
 from ..rule import Finding, LintContext, Option, Rule
-from ..scopes import DeadAtPeak, UnscopedLoop, dead_at_peak, find_unscoped_loops, peak_with_copies, peak_with_scopes
 from .scratch import growth_to_blame, lines_holding, loop_named, on_ranks, wrap_body
 
 __all__ = ["RULES"]

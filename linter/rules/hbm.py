@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...ir.forms.text import quote
 from ...ir.tables import BoundsFault, Mode
-from ...ir.text import quote
+from ..analyses.hbm_boxes import region_text
 from ..fixes.filling import clip_store
-from ..places import region_text
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]

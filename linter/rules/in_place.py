@@ -11,7 +11,7 @@ from ...ir.graph import Access, Graph
 from ...ir.layout import Layout
 from ...ir.ops import OPERATIONS, Kind
 from ...ir.tables import IntArray, Mode
-from ..places import region_text
+from ..analyses.hbm_boxes import region_text
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]

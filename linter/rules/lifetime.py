@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
-from ...ir.text import quote
-from ...scheduler.liveness import Violation, ViolationKind
-from ..fixes.edits import Fix
+from ...memory.liveness import Violation, ViolationKind
+from ..edits import Fix
 from ..fixes.filling import zeros_for_empty
 from ..fixes.keeping import as_fix, find_kept
 from ..fixes.scoping import scope_statement

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...ir.messages import describe_faults, fault_groups
-from ...scheduler.units import format_ps
+from ...machine.units import format_ps
+from ..analyses.lazy_messages import HeldSend
 from ..findings import Place
-from ..lazy import HeldSend
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]

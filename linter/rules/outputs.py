@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.text import quote
 from ..rule import Finding, LintContext, Rule
 
 __all__ = ["RULES"]

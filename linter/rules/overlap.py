@@ -9,11 +9,11 @@ import numpy as np
 
 from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray
-from ...scheduler.units import format_ps
-from ..fixes.edits import Fix
+from ...machine.units import format_ps
+from ..analyses.late_loads import LateLoads, find_late_loads
+from ..edits import Fix
 from ..fixes.moving import load_above
 from ..fixes.syntax import enclosing_loop
-from ..late_loads import LateLoads, find_late_loads
 from ..rule import Finding, LintContext, Option, Rule
 
 __all__ = ["RULES"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ..overwritten import OverwrittenLoad
-from ..places import region_text
+from ..analyses.hbm_boxes import region_text
+from ..analyses.overwritten import OverwrittenLoad
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]

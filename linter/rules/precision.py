@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...ir.text import quote
-from ..accumulation import Accumulation, find_narrow_accumulations
+from ...ir.forms.text import quote
+from ..analyses.accumulation import Accumulation, find_narrow_accumulations
 from ..rule import Finding, LintContext, Option, Rule, times
 
 __all__ = ["RULES"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.ops import OPERATIONS
-from ...ir.text import quote
-from ..fixes.edits import Fix
+from ..analyses.hbm_boxes import region_text
+from ..analyses.reloads import Reload, find_reloads
+from ..edits import Fix
 from ..fixes.moving import load_before_loop, use_held
-from ..places import region_text
-from ..reloads import Reload, find_reloads
 from ..rule import Finding, LintContext, Rule, times
 
 __all__ = ["RULES"]

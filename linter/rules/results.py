@@ -8,14 +8,14 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray, Mode, Reason
-from ...ir.text import quote
-from ...scheduler.liveness import ViolationKind
-from ..allocations import call_parts, line_numbers
+from ...memory.liveness import ViolationKind
+from ..analyses.allocations import call_parts, line_numbers
+from ..edits import Fix
 from ..fixes.deleting import delete_lines
-from ..fixes.edits import Fix
 from ..fixes.keeping import write_over
 from ..rule import Finding, LintContext, Option, Rule, times
 from ..source import shares_its_line

@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...scheduler.liveness import Growth, ViolationColumns, ViolationKind
-from ..fixes.edits import Fix
+from ...memory.liveness import Growth, ViolationColumns, ViolationKind
+from ..analyses.scopes import UnscopedLoop, find_unscoped_loops, peak_with_copies
+from ..edits import Fix
 from ..fixes.scoping import GrowingLoop, growing_loop, wrap_in_scope
 from ..fixes.syntax import Loop, enclosing_loop
 from ..fixes.tiles import fit_command
 from ..rule import Finding, LintContext, Option, Rule
-from ..scopes import UnscopedLoop, find_unscoped_loops, peak_with_copies
 
 __all__ = ["RULES", "Line", "growth_to_blame", "lines_holding", "loop_named", "on_ranks", "wrap_body"]
 

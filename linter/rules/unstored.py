@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.tables import IntArray, Mode
-from ...ir.text import quote
 from ...ir.unstored import Unstored, access_boxes, cover_counts, find_unstored
 from ..rule import Finding, LintContext, Rule, times
 

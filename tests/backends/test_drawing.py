@@ -19,12 +19,12 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends import drawing, renderer
-from kernscope.backends.dot import dot_text, label_text
-from kernscope.backends.drawing import draw
-from kernscope.backends.folding import Grade, fold
-from kernscope.backends.renderer import find_renderers, render
-from kernscope.ir.text import quote
+from kernscope.backends.graph_picture import drawing, renderer
+from kernscope.backends.graph_picture.dot import dot_text, label_text
+from kernscope.backends.graph_picture.drawing import draw
+from kernscope.backends.graph_picture.folding import Grade, fold
+from kernscope.backends.graph_picture.renderer import find_renderers, render
+from kernscope.ir.forms.text import quote
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
 needs_scripts = pytest.mark.skipif(os.name == "nt", reason="stands in for dot with a shell script")

@@ -10,8 +10,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execute import execute
-from kernscope.backends.execute_inputs import random_inputs
+from kernscope.backends.execution.execute import execute
+from kernscope.backends.execution.inputs import random_inputs
 from kernscope.ir.target import Target
 from kernscope.tracer.trace import record_kernel
 
@@ -331,7 +331,7 @@ def test_memory_that_ends_in_the_middle_is_named(monkeypatch: pytest.MonkeyPatch
         raise MemoryError("Unable to allocate 16.0 TiB")
 
     graph = ks.trace(lambda o: tl.store(o[:], tl.zeros((4,), tl.float32)), o=ks.hbm((4,), "f32"))
-    monkeypatch.setattr("kernscope.backends.execute.Memory", refuse)
+    monkeypatch.setattr("kernscope.backends.execution.execute.Memory", refuse)
     with pytest.raises(ks.MemoryLimitError, match=r"take 16 B \(the largest, 'o', 16 B\), and memory ended") as caught:
         execute(graph)
     assert isinstance(caught.value, MemoryError) and caught.value.help

@@ -10,8 +10,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execute import execute
-from kernscope.backends.execute_compare import compare_with_reference
+from kernscope.backends.execution.comparison import compare_with_reference
+from kernscope.backends.execution.execute import execute
 from kernscope.ir import dtypes
 
 F32 = np.float32

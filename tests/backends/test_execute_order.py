@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execute import Execution, execute
-from kernscope.backends.execute_order import execution_order
-from kernscope.scheduler.schedule import schedule
+from kernscope.backends.execution.execute import Execution, execute
+from kernscope.backends.execution.order import execution_order
+from kernscope.scheduler.result.schedule import schedule
 
 IntArray = np.ndarray[Any, np.dtype[Any]]
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execute import Execution, execute
-from kernscope.backends.execute_memory import POISON
-from kernscope.scheduler.liveness import liveness
+from kernscope.backends.execution.execute import Execution, execute
+from kernscope.backends.execution.memory import POISON
+from kernscope.memory.liveness import liveness
 
 
 def run(kernel: Callable[..., Any], outputs: int = 4, **options: Any) -> tuple[ks.Graph, Execution]:
@@ -222,6 +222,6 @@ def test_poison_shows_an_order_that_lacks_an_edge(monkeypatch: pytest.MonkeyPatc
     order = np.array([*others, first, second, two, one])
     with pytest.raises(ks.OrderError, match=r"waw|war"):
         execute(graph, order=order)
-    monkeypatch.setattr("kernscope.backends.execute.execution_order", lambda graph, order: np.asarray(order))
+    monkeypatch.setattr("kernscope.backends.execution.execute.execution_order", lambda graph, order: np.asarray(order))
     wrong = execute(graph, order=order, poison=True).outputs["o"]
     assert not np.array_equal(wrong, np.repeat(np.float32([1, 2]), 4)) and np.isnan(wrong).any()

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope.backends.folding import Folded, Grade, fold, fold_to_fit
-from kernscope.backends.reduction import reduce_data_edges
-from kernscope.backends.repeats import first_of_repeats
+from kernscope.backends.graph_picture.folding import Folded, Grade, fold, fold_to_fit
+from kernscope.backends.graph_picture.implied_edges import reduce_data_edges
+from kernscope.backends.graph_picture.repeats import first_of_repeats
 from kernscope.ir.tables import Reason
 
 any_program = st.one_of(kernelgen.programs(), kernelgen.programs(ranks=3, max_size=20))

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope.backends.gantt import draw_gantt, gantt_svg
-from kernscope.backends.gantt_slices import merge_below, slices_of
-from kernscope.backends.time_axis import exact_time, ticks
-from kernscope.ir.text import quote
+from kernscope.backends.timelines.gantt import draw_gantt, gantt_svg
+from kernscope.backends.timelines.gantt_slices import merge_below, slices_of
+from kernscope.backends.timelines.time_axis import exact_time, ticks
+from kernscope.ir.forms.text import quote
 
 SVG = "{http://www.w3.org/2000/svg}"
 POLICIES = ("blocking", "lazy", "queued", "list")

@@ -9,8 +9,8 @@ import picturekernels as pk
 import pytest
 
 import kernscope as ks
-from kernscope.backends.renderer import find_renderers
-from kernscope.ir.text import quote
+from kernscope.backends.graph_picture.renderer import find_renderers
+from kernscope.ir.forms.text import quote
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
 

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope import pictures
-from kernscope.backends.report_compare import (
+from kernscope.backends.report.comparison import (
     blame_makespan,
     blame_peak,
     compared_schedules,
     comparison,
     comparison_lines,
 )
-from kernscope.backends.report_data import ReportData
-from kernscope.backends.report_edits import find_edits
-from kernscope.backends.report_paths import PagePaths
-from kernscope.scheduler.schedule import machine_of
-from kernscope.scheduler.units import format_ps
+from kernscope.backends.report.data import ReportData
+from kernscope.backends.report.edits import find_edits
+from kernscope.backends.report.paths import PagePaths
+from kernscope.face import presentation as pictures
+from kernscope.machine.units import format_ps
+from kernscope.scheduler.result.schedule import machine_of
 
 programs = st.one_of(kernelgen.programs(max_size=12), kernelgen.programs(ranks=2, max_size=10))
 

@@ -18,12 +18,12 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends import report_embed
-from kernscope.backends.renderer import find_renderers
-from kernscope.backends.report_data import NumbersRow, PolicyResult, ReportData
-from kernscope.backends.report_page import report_html, write_report
-from kernscope.backends.report_source import SourceText
-from kernscope.ir.text import quote
+from kernscope.backends.graph_picture.renderer import find_renderers
+from kernscope.backends.report import embedding as report_embed
+from kernscope.backends.report.data import NumbersRow, PolicyResult, ReportData
+from kernscope.backends.report.page import report_html, write_report
+from kernscope.backends.report.source import SourceText
+from kernscope.ir.forms.text import quote
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kernscope as ks
-from kernscope.backends.report_paths import PagePaths
+from kernscope.backends.report.paths import PagePaths
 
 SOURCE = """
 import kernscope as ks

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.report_columns import pack
-from kernscope.backends.report_source import LineTable, SourceText, collect_sources
+from kernscope.backends.report.columns import pack
+from kernscope.backends.report.source import LineTable, SourceText, collect_sources
 
 
 def _twice(value: ks.TensorHandle) -> ks.TensorHandle:

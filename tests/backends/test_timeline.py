@@ -11,8 +11,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.timeline_counters import counters_of
-from kernscope.backends.timeline_tracks import Phase, moments_of, plan_tracks, shown_nodes
+from kernscope.backends.timelines.counters import counters_of
+from kernscope.backends.timelines.tracks import Phase, moments_of, plan_tracks, shown_nodes
 from kernscope.cli import main
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
@@ -342,7 +342,7 @@ def test_what_is_no_schedule_is_refused(tmp_path: Path) -> None:
 def test_png_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing matplotlib is an error that says which extra brings it; other formats need none."""
     schedule = ks.schedule(ks.trace(flash_attention.launch("2k")), effort="fast")
-    monkeypatch.delitem(sys.modules, "kernscope.backends.gantt_png", raising=False)
+    monkeypatch.delitem(sys.modules, "kernscope.backends.timelines.gantt_png", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.perfetto import FLOW_REASONS
-from kernscope.backends.perfetto_wire import varint, varints
-from kernscope.backends.timeline_counters import counters_of
-from kernscope.backends.timeline_tracks import plan_tracks, shown_nodes
+from kernscope.backends.timelines.counters import counters_of
+from kernscope.backends.timelines.perfetto import FLOW_REASONS
+from kernscope.backends.timelines.perfetto_wire import varint, varints
+from kernscope.backends.timelines.tracks import plan_tracks, shown_nodes
 from kernscope.ir.tables import Reason
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
-from kernscope.scheduler.units import format_ps
+from kernscope.machine.units import format_ps
 
 protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 

@@ -12,8 +12,8 @@ from browserpage import Browser
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.report_data import ReportData
-from kernscope.ir.text import quote
+from kernscope.backends.report.data import ReportData
+from kernscope.ir.forms.text import quote
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel as prefill_long
 
 

@@ -12,10 +12,10 @@ from browserpage import Browser
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.report_data import ReportData
+from kernscope.backends.report.data import ReportData
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel as prefill_long
-from kernscope.scheduler.units import format_ps
+from kernscope.machine.units import format_ps
 
 WIDE, PHONE = (1400, 900), (390, 844)
 

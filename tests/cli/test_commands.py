@@ -145,7 +145,7 @@ def test_report_is_the_main_job(kernscope, tmp_path):
 def test_report_without_a_renderer_finishes_and_says_what_is_missing(kernscope, good, monkeypatch, tmp_path):
     """With no Graphviz to be found the rest of the page stands, and the message names both remedies."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("kernscope.backends.drawing.find_renderers", lambda: ())
+    monkeypatch.setattr("kernscope.backends.graph_picture.drawing.find_renderers", lambda: ())
     done = kernscope("report", good)
     assert done.status == 0 and (tmp_path / "plus_one.html").exists()
     assert "kernscope[draw]" in done.out and "dot" in done.out
@@ -153,7 +153,7 @@ def test_report_without_a_renderer_finishes_and_says_what_is_missing(kernscope, 
 
 def test_draw_without_a_renderer_has_failed(kernscope, good, monkeypatch, tmp_path):
     """No picture is exit status 2; the DOT text, which takes no renderer, is a picture asked for."""
-    monkeypatch.setattr("kernscope.backends.drawing.find_renderers", lambda: ())
+    monkeypatch.setattr("kernscope.backends.graph_picture.drawing.find_renderers", lambda: ())
     done = kernscope("draw", good)
     assert done.status == 2 and done.out == "" and "kernscope[draw]" in done.err
     assert (tmp_path / "plus_one.svg.dot").exists() and not (tmp_path / "plus_one.svg").exists()

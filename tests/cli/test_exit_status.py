@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kernscope import api
-from kernscope.scheduler.units import format_ps
+from kernscope.face import api
+from kernscope.machine.units import format_ps
 
 COMMANDS = [
     *(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import kernscope as ks
-from kernscope.scheduler.units import format_ps
+from kernscope.machine.units import format_ps
 
 SWEEP = """
     @ks.launch("four", x=ks.hbm((256, 128), "f32"), o=ks.hbm((64, 128), "f32"))

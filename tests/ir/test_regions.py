@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kernscope.ir import dtypes
 from kernscope.ir import layout as layouts
+from kernscope.ir.dependence.regions import box_of_view, flat_range_boxes
 from kernscope.ir.layout import Layout
-from kernscope.ir.regions import box_of_view, flat_range_boxes
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 

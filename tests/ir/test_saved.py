@@ -19,7 +19,7 @@ import savedmutations
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.scheduler.machine import parse_machine
+from kernscope.machine.description import parse_machine
 
 POLICIES = ("blocking", "lazy", "queued", "list")
 #: How long reading one hostile file, and all that is done with it then, may take, in seconds.

@@ -15,7 +15,7 @@ from kernscope.ir.dtypes import ALL as DTYPES
 from kernscope.ir.layout import Layout
 from kernscope.ir.ops import OPERATIONS
 from kernscope.ir.tables import BoundsFault, EdgeTable
-from kernscope.ir.verify import rules, verify
+from kernscope.ir.verifier.verify import rules, verify
 
 
 @ks.kernel

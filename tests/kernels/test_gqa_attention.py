@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kernscope as ks
-from kernscope.api import compare_with_launch
+from kernscope.face.api import compare_with_launch
 
 KERNELS = (
     "gqa_attention_prefill_short",

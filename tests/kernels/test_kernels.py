@@ -9,7 +9,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.api import compare_with_launch
+from kernscope.face.api import compare_with_launch
 
 ALL = kernelcases.launches(kernelcases.KERNELS)
 #: Running 128K keys in each order takes minutes; test_gqa_attention.py does it once.

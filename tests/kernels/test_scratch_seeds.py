@@ -8,7 +8,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execute import execute
+from kernscope.backends.execution.execute import execute
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

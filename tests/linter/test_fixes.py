@@ -12,7 +12,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import LintReport
-from kernscope.linter.fixes.edits import Edit, Fix, apply_edits
+from kernscope.linter.edits import Edit, Fix, apply_edits
 
 from .conftest import HEADER
 from .fixcases import ADVICE, CASES, Case, X

@@ -11,7 +11,7 @@ import pytest
 import kernscope as ks
 from kernscope.linter import Diagnostic, LintReport
 from kernscope.linter.findings import Failure
-from kernscope.linter.formats import FORMATS, format_concise, format_full, format_json
+from kernscope.linter.formats.text import FORMATS, format_concise, format_full, format_json
 
 Lint = Callable[..., LintReport]
 

@@ -13,7 +13,7 @@ import kernscope as ks
 from kernscope.ir.location import Location
 from kernscope.linter import Diagnostic, LintReport, Place
 from kernscope.linter.findings import Failure
-from kernscope.linter.formats import FORMATS
+from kernscope.linter.formats.text import FORMATS
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:[A-Za-z]+=[^:,\r\n]*)(?:,[A-Za-z]+=[^:,\r\n]*)*)::([^\r\n]*)")
 

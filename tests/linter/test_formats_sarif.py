@@ -16,7 +16,7 @@ from kernscope.ir.errors import ERRORS
 from kernscope.ir.location import Location
 from kernscope.linter import RULES, Diagnostic, LintReport, Place, explain
 from kernscope.linter.findings import Failure
-from kernscope.linter.formats import FORMATS
+from kernscope.linter.formats.text import FORMATS
 
 Lint = Callable[..., LintReport]
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kernscope.linter.line_hashes import line_hashes
+from kernscope.linter.formats.line_hashes import line_hashes
 
 
 def hashed(lines: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import LintReport
-from kernscope.linter.lazy import run_lazy
+from kernscope.linter.analyses.lazy_messages import run_lazy
 
 Lint = Callable[..., LintReport]
 

@@ -12,8 +12,8 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import LintReport
-from kernscope.linter.late_loads import find_late_loads
-from kernscope.linter.lazy import run_lazy
+from kernscope.linter.analyses.late_loads import find_late_loads
+from kernscope.linter.analyses.lazy_messages import run_lazy
 
 Lint = Callable[..., LintReport]
 X: Any = ks.hbm((128, 256), "f32")

@@ -10,7 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import LintReport
-from kernscope.linter.overwritten import find_overwritten_loads
+from kernscope.linter.analyses.overwritten import find_overwritten_loads
 
 Lint = Callable[..., LintReport]
 X: Any = ks.hbm((16, 8), "f32")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.linter.races import find_races
+from kernscope.linter.analyses.races import find_races
 
 X = ks.hbm((8, 8), "f32")
 

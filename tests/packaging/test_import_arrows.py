@@ -20,23 +20,55 @@ ROOT_FOLDER = "(root)"
 MAY_IMPORT: dict[str, set[str]] = {
     "ir": set(),
     "tracer": {"ir"},
-    "scheduler": {"ir"},
-    "linter": {"ir", "scheduler"},
-    "backends": {"ir", "scheduler", "linter"},
-    "cli": {"ir", "tracer", "scheduler", "linter", "backends", "kernels", ROOT_FOLDER},
-    ROOT_FOLDER: {"ir", "tracer", "scheduler", "linter", "backends", "kernels", "cli"},
+    "memory": {"ir"},
+    "machine": {"ir"},
+    "scheduler": {"ir", "machine"},
+    # Nothing of what it checks: a schedule's columns reach it as attributes of what it is given.
+    "checker": {"ir", "machine"},
+    "linter": {"ir", "memory", "machine", "scheduler"},
+    "backends": {"ir", "memory", "machine", "scheduler", "linter"},
+    "face": {"ir", "tracer", "memory", "machine", "scheduler", "checker", "linter", "backends"},
+    "cli": {"ir", "tracer", "memory", "machine", "scheduler", "linter", "backends", "kernels", "face", ROOT_FOLDER},
+    ROOT_FOLDER: {"ir", "tracer", "memory", "machine", "scheduler", "linter", "backends", "kernels", "face", "cli"},
 }
 # Folder -> packages of others it may import. Only `backends` knows a drawing library, or networkx.
 MAY_USE: dict[str, set[str]] = {
     "ir": {"attr", "attrs", "ml_dtypes", "numpy"},
     "tracer": {"attr", "attrs", "ml_dtypes", "numpy"},
-    "scheduler": {"attr", "attrs", "cattrs", "numba", "numpy", "ortools"},
+    "memory": {"attr", "attrs", "numpy"},
+    "machine": {"attr", "attrs", "cattrs", "numpy"},
+    "scheduler": {"attr", "attrs", "numba", "numpy", "ortools"},
+    "checker": {"attr", "attrs", "numpy"},
     "linter": {"attr", "attrs", "cattrs", "numpy"},
     "backends": {"attr", "attrs", "graphviz", "matplotlib", "ml_dtypes", "networkx", "numpy"},
     "kernels": {"ml_dtypes", "numpy"},
     "cli": {"attr", "attrs", "cattrs", "click", "ml_dtypes", "numpy", "rich"},
     # pytest: for the plugin, which only pytest imports.
-    ROOT_FOLDER: {"attr", "attrs", "cattrs", "ml_dtypes", "numpy", "pytest"},
+    "face": {"attr", "attrs", "cattrs", "ml_dtypes", "numpy", "pytest"},
+    ROOT_FOLDER: set(),
+}
+# Room within a folder -> rooms of the same folder that it may import; modules on the folder's own floor are free.
+MAY_IMPORT_WITHIN: dict[str, set[str]] = {
+    "ir.ops": set(),
+    "ir.dependence": {"ir.ops"},
+    "ir.forms": {"ir.ops"},
+    "ir.verifier": {"ir.ops", "ir.dependence"},
+    "tracer.values": set(),
+    "tracer.recording": {"tracer.values"},
+    "tracer.language": {"tracer.values", "tracer.recording"},
+    "machine.presets": set(),
+    "scheduler.search": set(),
+    "scheduler.policy": {"scheduler.search"},
+    "scheduler.result": {"scheduler.search", "scheduler.policy"},
+    "linter.analyses": set(),
+    "linter.fixes": {"linter.analyses"},
+    "linter.rules": {"linter.analyses", "linter.fixes"},
+    "linter.formats": {"linter.rules"},
+    "backends.execution": set(),
+    "backends.graph_picture": set(),
+    "backends.timelines": set(),
+    "backends.report": {"backends.graph_picture", "backends.timelines"},
+    "face.guard": set(),
 }
 
 
@@ -143,11 +175,28 @@ def objection(found: Import, folder: str, modules: dict[str, Path]) -> str | Non
         return None if top in MAY_USE[folder] else f"{folder} may not use {top}"
     target = folder_of(found.target, modules)
     if target == folder:
-        return None
+        return objection_within(found, modules)
     if folder == "kernels":
         public = found.target == "kernscope" or (found.module == "kernscope" and found.target not in modules)
         return None if public else f"kernels may use public names only, not {found.target}"
     return None if target in MAY_IMPORT[folder] else f"{folder} may not import {found.target}"
+
+
+def objection_within(found: Import, modules: dict[str, Path]) -> str | None:
+    """What is wrong with an import of a folder from itself; None if nothing is."""
+    here, there = room_of(found.source, modules), room_of(found.target, modules)
+    if here is None or there in (None, here):
+        return None
+    if here not in MAY_IMPORT_WITHIN:
+        return f"room {here} has no row in the table of arrows"
+    return None if there in MAY_IMPORT_WITHIN[here] else f"{here} may not import {found.target}"
+
+
+def room_of(name: str, modules: dict[str, Path]) -> str | None:
+    """``scheduler.policy`` of a module in there; None on a folder's own floor."""
+    parts = name.split(".")
+    room = modules.get(".".join(parts[:3]))
+    return ".".join(parts[1:3]) if len(parts) > 2 and room is not None and room.name == "__init__.py" else None
 
 
 def imports_in_functions(root: Path) -> list[str]:
@@ -208,7 +257,7 @@ def write_tree(root: Path, files: dict[str, str]) -> Path:
         ("ir/graph.py", "import kernscope.tracer", "ir may not import kernscope.tracer"),
         ("ir/graph.py", "import networkx", "ir may not use networkx"),
         ("ir/ops/dot.py", "from ...tracer import tl", "ir may not import kernscope.tracer.tl"),
-        ("tracer/tl.py", "from .. import api", "tracer may not import kernscope.api"),
+        ("tracer/tl.py", "from ..face import api", "tracer may not import kernscope.face.api"),
         ("scheduler/policy.py", "from ..linter import rules", "scheduler may not import kernscope.linter.rules"),
         ("scheduler/policy.py", "import graphviz", "scheduler may not use graphviz"),
         ("linter/report.py", "from ..tracer import tl", "linter may not import kernscope.tracer.tl"),
@@ -216,7 +265,10 @@ def write_tree(root: Path, files: dict[str, str]) -> Path:
         ("backends/dot.py", "import click", "backends may not use click"),
         ("kernels/softmax.py", "from kernscope.ir import graph", "not kernscope.ir.graph"),
         ("kernels/softmax.py", "from kernscope import ir", "not kernscope.ir"),
-        ("kernels/softmax.py", "import kernscope.api", "not kernscope.api"),
+        ("kernels/softmax.py", "import kernscope.face.api", "not kernscope.face.api"),
+        ("checker/work.py", "from ..scheduler.result import columns", "checker may not import kernscope.scheduler"),
+        ("scheduler/search/dag.py", "from ..policy import registry", "scheduler.search may not import"),
+        ("scheduler/new/dag.py", "from ..policy import registry", "room scheduler.new has no row"),
         ("cli/main.py", "import matplotlib.pyplot", "cli may not use matplotlib"),
         ("ir/graph.py", "def f():\n    import kernscope.tracer", "ir may not import kernscope.tracer"),
         ("ir/graph.py", "import importlib\nimportlib.import_module('..tracer', __package__)", "may not import"),
@@ -225,8 +277,8 @@ def write_tree(root: Path, files: dict[str, str]) -> Path:
 )
 def test_an_import_against_the_arrows_is_found(tmp_path: Path, file: str, line: str, problem: str) -> None:
     """The check can fail, whichever way the import is written."""
-    folders = ("ir", "tracer", "scheduler", "linter", "backends", "kernels", "cli")
-    tree = write_tree(tmp_path, {"api.py": "", **{f"{folder}/__init__.py": "" for folder in folders}, file: line})
+    folders = ("ir", "tracer", "scheduler/policy", "checker", "linter", "backends", "kernels", "cli", "machine")
+    tree = write_tree(tmp_path, {"face/api.py": "", **{f"{folder}/__init__.py": "" for folder in folders}, file: line})
     (found,) = forbidden_imports(tree)
     assert found.startswith(f"{file}:")
     assert problem in found
@@ -237,16 +289,19 @@ def test_imports_along_the_arrows_pass(tmp_path: Path) -> None:
     tree = write_tree(
         tmp_path,
         {
-            "__init__.py": "from .api import trace\nfrom .tracer import tl",
-            "api.py": "from .ir.graph import Graph\nfrom .tracer import tl",
+            "__init__.py": "from .face.api import trace\nfrom .tracer import tl",
+            "face/api.py": "from ..ir.graph import Graph\nfrom ..tracer import tl",
             "ir/graph.py": "import math\nimport numpy as np\nfrom .errors import ShapeError",
             "ir/errors.py": "",
             "tracer/tl.py": "from ..ir.graph import Graph\nfrom ..ir import errors",
-            "scheduler/policy.py": "from ..ir import graph\nfrom cattrs import Converter",
+            "scheduler/policy.py": "from ..ir import graph\nfrom ..machine.latency import x",
+            "machine/latency.py": "from cattrs import Converter",
             "linter/report.py": "from ..scheduler.policy import x",
             "backends/dot.py": "import graphviz\nfrom ..linter.report import x",
+            "scheduler/search/dag.py": "from ...ir.graph import x",
+            "scheduler/result/lanes.py": "from ..search.dag import x\nfrom ...machine.latency import y",
             "kernels/softmax.py": "import kernscope as ks\nfrom kernscope import tl\nimport numpy as np",
-            "cli/__init__.py": "import click\nfrom .. import api",
+            "cli/__init__.py": "import click\nfrom ..face import api",
             "tests/test_x.py": "import kernscope.ir.graph\nimport pytest",
         },
     )

@@ -1,4 +1,4 @@
-"""``kernscope.testing``: assertions that hold for good kernels and say what is wrong with others."""
+"""``kernscope.face.testing``: assertions that hold for good kernels and say what is wrong with others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.testing import assert_fits, assert_no_findings
+from kernscope.face.testing import assert_fits, assert_no_findings
 
 X: Any = ks.hbm((512, 256), "f32")  # half of the default budget
 

@@ -53,7 +53,7 @@ def raises(x):
 import sys
 sys.path.insert(0, "kernels")
 from good import good
-from kernscope.testing import assert_fits, assert_no_findings
+from kernscope.face.testing import assert_fits, assert_no_findings
 
 def test_fits():
     assert_fits(good.launch("a"), budget_bytes=64)
@@ -79,7 +79,7 @@ def run_pytest(folder: Path, *arguments: str) -> str:
     """What pytest prints there, with no other plugin than ours."""
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "NO_COLOR": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
-    command = [sys.executable, "-m", "pytest", "-p", "kernscope.pytest_plugin", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "kernscope.face.pytest_plugin", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
@@ -106,7 +106,7 @@ def test_each_launch_is_a_test(repository: Path) -> None:
     assert "not linted: the kernel has no launch" in out
     assert "info[KS102]" in out  # a section of a test that passed
     # The assertion that failed is shown at the test's line, without the frames of kernscope.
-    assert "tests/test_good.py:11: AssertionError" in out and "testing.py" not in out
+    assert "tests/test_good.py:11: AssertionError" in out and "face/testing.py" not in out
 
 
 def test_nothing_is_collected_unless_asked(repository: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
+from kernscope import tl
 from kernscope.ir.graph import Access
 from kernscope.ir.tables import AccessKind, Mode, Reason
 
@@ -144,7 +145,53 @@ def test_edges_within_a_storage_are_those_of_the_rule(program: kernelgen.Program
 def test_accesses_to_one_byte_are_ordered(program: kernelgen.Program) -> None:
     """Two nodes of a rank that touch one byte of scratch, one of them writing, are joined by a path in program order,
     also where the byte went from one allocation to another, and where a handle is used after its scope."""
-    graph = program.trace()
+    check_order(program.trace())
+
+
+boxes = st.tuples(*[st.integers(0, 3)] * 4).map(lambda c: (min(c[:2]), max(c[:2]) + 1, min(c[2:]), max(c[2:]) + 1))
+uses = st.lists(st.tuples(st.booleans(), boxes), min_size=1, max_size=7)
+
+
+@given(st.lists(st.tuples(st.sampled_from([(4, 4), (4, 8), (8, 4)]), uses), min_size=2, max_size=4))
+@kernelgen.examples(150)
+def test_parts_of_tiles_in_reused_bytes_are_ordered(tiles: list[tuple[tuple[int, int], list[Any]]]) -> None:
+    """As above, where tiles of several shapes take the same bytes one after the other, and each is written and read in
+    parts: many have gaps, some are never written, some written twice."""
+
+    def kernel(x: Any, o: Any) -> None:
+        for shape, parts in tiles:
+            with tl.scratch_scope():
+                tile = tl.empty(shape, tl.float32)
+                for writes, (top, bottom, left, right) in parts:
+                    part = tile[top:bottom, left:right]
+                    height, width = part.shape
+                    if writes:
+                        tl.load(x[:height, :width], out=part)
+                    else:
+                        tl.store(o[:height, :width], part)
+
+    check_order(ks.trace(kernel, ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32")))
+
+
+def test_a_write_with_gaps_does_not_take_over_the_bytes_in_its_gaps() -> None:
+    """The second tile's column is written over its own elements; who takes the first one's other bytes comes later."""
+
+    def kernel(x: Any, o: Any) -> None:
+        with tl.scratch_scope():
+            tl.store(o[:, :], tl.load(x[:, :]))
+        with tl.scratch_scope():
+            tile = tl.empty((4, 4), tl.float32)
+            for row in range(2):
+                tl.load(x[:1, :1], out=tile[row : row + 1, :1])
+            tl.load(x[:2, :1], out=tile[:2, :1])
+            tl.load(x[:1, :1], out=tile[:1, 1:2])
+
+    graph = ks.trace(kernel, ks.hbm((4, 4), "f32"), ks.hbm((4, 4), "f32"))
+    check_order(graph)
+
+
+def check_order(graph: ks.Graph) -> None:
+    """Any two nodes that touch one byte of scratch, one of them writing, are joined by a path in program order."""
     before = reachable(graph)
     users: dict[tuple[int, int], dict[int, bool]] = defaultdict(dict)
     for node in graph:

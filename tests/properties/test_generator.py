@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from kernscope.backends.execute import execute
-from kernscope.scheduler.liveness import ViolationKind, liveness
+from kernscope.backends.execution.execute import execute
+from kernscope.memory.liveness import ViolationKind, liveness
 
 SEEDS = range(40)
 

@@ -17,7 +17,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.dependence import find_edges
+from kernscope.ir.dependence.edges import find_edges
 
 Shape = Callable[[int], ks.Graph]
 Measure = Callable[[Callable[[ks.Graph], Any], ks.Graph], int]
@@ -117,6 +117,21 @@ def columns_of_fresh_bytes(n: int) -> ks.Graph:
     return ks.trace(kernel, ks.hbm((8, 1), "f32"), ks.hbm((8, 1), "f32"), machine=BIG)
 
 
+def columns_of_reused_bytes(n: int) -> ks.Graph:
+    """Three tiles, one after the other in the same bytes, each written whole and then column by column."""
+
+    def kernel(x: Any, o: Any) -> None:
+        column = tl.load(x)
+        for _ in range(3):
+            with tl.scratch_scope():
+                whole = tl.zeros((8, n // 3), F32)
+                for i in range(n // 3):
+                    tl.copy_to(whole[:, i : i + 1], column)
+                tl.store(o, whole)
+
+    return ks.trace(kernel, ks.hbm((8, 1), "f32"), ks.hbm((8, n // 3), "f32"), machine=BIG)
+
+
 def sub_tiles(n: int) -> ks.Graph:
     """A tile filled by sub-tiles of a grid sixteen wide."""
 
@@ -187,6 +202,7 @@ SHAPES = [
     columns,
     columns_modified,
     columns_of_fresh_bytes,
+    columns_of_reused_bytes,
     sub_tiles,
     windows,
     fan_out,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope.backends.execute import execute
+from kernscope.backends.execution.execute import execute
 
 FAULTY = st.one_of(kernelgen.programs(faults=True), kernelgen.programs(ranks=2, faults=True, max_size=20))
 ANY = st.one_of(kernelgen.programs(), kernelgen.programs(faults=True), kernelgen.programs(ranks=3, max_size=20))

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope.backends.execute import execute
-from kernscope.backends.execute_memory import Memory
+from kernscope.backends.execution.execute import execute
+from kernscope.backends.execution.memory import Memory
 from kernscope.ir.tables import AccessKind, Mode
 from kernscope.ir.unstored import find_unstored
-from kernscope.linter.races import find_races
+from kernscope.linter.analyses.races import find_races
 
 ANY = st.one_of(kernelgen.programs(), kernelgen.programs(ranks=2, max_size=20))
 
@@ -33,7 +33,7 @@ def elements_of(access: Any) -> np.ndarray[Any, Any]:
 
 def run_with(poison: int, graph: ks.Graph, inputs: Any) -> Any:
     """Execute with outputs that begin with other bytes."""
-    with mock.patch("kernscope.backends.execute.Memory", functools.partial(Memory, poison=poison)):
+    with mock.patch("kernscope.backends.execution.execute.Memory", functools.partial(Memory, poison=poison)):
         return execute(graph, inputs)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import DeadlockError, tl
-from kernscope.scheduler.ladder import compare
-from kernscope.scheduler.schedule import schedule
+from kernscope.scheduler.result.ladder import compare
+from kernscope.scheduler.result.schedule import schedule
 
 TILE, F16 = (64, 64), tl.float16
 HERE = str(Path(__file__))

@@ -11,16 +11,16 @@ from problemgen import problems
 import kernscope as ks
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.matmul import matmul
-from kernscope.scheduler import bounds
-from kernscope.scheduler.bounds import LOADED_PATH, LONGEST_PATH
-from kernscope.scheduler.constraints import IN_ORDER_POLICIES
-from kernscope.scheduler.dag import Dag, longest_from_start, longest_to_end
-from kernscope.scheduler.heads import heads_and_tails
-from kernscope.scheduler.list_scheduling import left_shifted
-from kernscope.scheduler.list_search import EFFORTS
-from kernscope.scheduler.loops import number_loop
-from kernscope.scheduler.policies import Deadlock, run_policy
-from kernscope.scheduler.problem import Problem
+from kernscope.scheduler.policy.lower_bounds import LOADED_PATH, LONGEST_PATH
+from kernscope.scheduler.policy.policies import Deadlock, run_policy
+from kernscope.scheduler.policy.problem import Problem
+from kernscope.scheduler.policy.registry import LADDER, policy_of
+from kernscope.scheduler.search import bounds
+from kernscope.scheduler.search.compiling import number_loop
+from kernscope.scheduler.search.dag import Dag, longest_from_start, longest_to_end
+from kernscope.scheduler.search.heads import heads_and_tails
+from kernscope.scheduler.search.list_scheduling import left_shifted
+from kernscope.scheduler.search.list_search import EFFORTS
 
 
 def _dag(durations: list[int], engine: list[int], channels: list[int], edges: list[tuple[int, int]]) -> Dag:
@@ -36,8 +36,8 @@ def test_no_policy_starts_before_a_head_or_ends_after_a_tail(problem: Problem) -
     if problem.dag.has_cycle:
         return
     known = heads_and_tails(problem.dag)
-    for policy in (*IN_ORDER_POLICIES, "list"):
-        times = run_policy(problem, policy, EFFORTS["normal"])
+    for policy in LADDER:
+        times = run_policy(problem, policy_of(policy), EFFORTS["normal"])
         if not isinstance(times, Deadlock) and len(problem):
             end = times.start_ps + problem.dag.duration_ps
             assert np.all(known.head_ps <= times.start_ps)

@@ -9,8 +9,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.scheduler.ladder import compare
-from kernscope.scheduler.schedule import Schedule, schedule
+from kernscope.scheduler.result.ladder import compare
+from kernscope.scheduler.result.schedule import Schedule, schedule
 
 X = ks.hbm((64, 1024), "f16")
 O = ks.hbm((64, 64), "f32")

@@ -18,14 +18,15 @@ from problemgen import problems
 import kernscope as ks
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.layer_norm import layer_norm
-from kernscope.scheduler import optimal
-from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.dag import Dag, longest_from_start
-from kernscope.scheduler.lanes import assign_lanes
-from kernscope.scheduler.list_search import EFFORTS, makespan_ps
-from kernscope.scheduler.optimal import SolverLimit, solve
-from kernscope.scheduler.policies import POLICIES, run_policy
-from kernscope.scheduler.problem import Problem
+from kernscope.scheduler.policy import optimal
+from kernscope.scheduler.policy.lower_bounds import lower_bounds
+from kernscope.scheduler.policy.optimal import SolverLimit, solve
+from kernscope.scheduler.policy.policies import run_policy
+from kernscope.scheduler.policy.problem import Problem
+from kernscope.scheduler.policy.registry import LADDER, policy_of
+from kernscope.scheduler.search.dag import Dag, longest_from_start
+from kernscope.scheduler.search.lanes import assign_lanes
+from kernscope.scheduler.search.list_search import EFFORTS, makespan_ps
 
 pytest.importorskip("ortools")
 
@@ -136,13 +137,13 @@ def test_no_policy_is_shorter_than_a_proved_bound(problem: Problem) -> None:
     if problem.dag.has_cycle:
         return
     bound = lower_bounds(problem).best_ps
-    listed = run_policy(problem, "list", EFFORTS["fast"])
+    listed = run_policy(problem, policy_of("list"), EFFORTS["fast"])
     found = solve(problem.dag, listed.start_ps, bound_ps=bound, limit=LIMIT)
     assert legal(problem.dag, found.start_ps)
     assert bound <= found.bound_ps <= makespan_ps(problem.dag, found.start_ps)
     assert makespan_ps(problem.dag, found.start_ps) <= makespan_ps(problem.dag, listed.start_ps)
-    for policy in POLICIES:
-        times = run_policy(problem, policy, EFFORTS["fast"])
+    for policy in LADDER:
+        times = run_policy(problem, policy_of(policy), EFFORTS["fast"])
         if hasattr(times, "start_ps"):
             assert found.bound_ps <= makespan_ps(problem.dag, times.start_ps)
 
@@ -197,8 +198,8 @@ def test_a_short_time_gives_the_list_schedule_or_better() -> None:
 
 def test_optimal_is_not_in_the_default_ladder() -> None:
     """It runs on request only."""
-    assert "optimal" not in POLICIES
-    assert [row.policy for row in ks.compare(ks.trace(flash_attention.launch("small")))] == list(POLICIES)
+    assert "optimal" not in LADDER
+    assert [row.policy for row in ks.compare(ks.trace(flash_attention.launch("small")))] == list(LADDER)
 
 
 def test_too_many_nodes_are_refused() -> None:

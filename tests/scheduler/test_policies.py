@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import attrs
 import kernelgen
 import numpy as np
 import picturekernels as pk
@@ -9,22 +10,26 @@ import pytest
 from hypothesis import given
 from problemgen import problems
 
+import kernscope as ks
 from kernscope import PolicyError, load_machine, schedule
-from kernscope.scheduler.bounds import lower_bounds
-from kernscope.scheduler.constraints import make_constraints
-from kernscope.scheduler.dag import longest_from_start, longest_to_end
-from kernscope.scheduler.in_order import Times
-from kernscope.scheduler.lanes import assign_lanes
-from kernscope.scheduler.list_search import EFFORTS, check_effort
-from kernscope.scheduler.policies import POLICIES, Deadlock, check_policy, run_policy
-from kernscope.scheduler.problem import Problem
+from kernscope.ir.tables import Reason
+from kernscope.kernels.flash_attention import flash_attention
+from kernscope.scheduler.policy.constraints import make_constraints
+from kernscope.scheduler.policy.in_order import Times
+from kernscope.scheduler.policy.lower_bounds import lower_bounds
+from kernscope.scheduler.policy.policies import Deadlock, run_policy
+from kernscope.scheduler.policy.problem import Problem
+from kernscope.scheduler.policy.registry import LADDER, POLICIES, Holds, Policy, policy_of
+from kernscope.scheduler.search.dag import longest_from_start, longest_to_end
+from kernscope.scheduler.search.lanes import assign_lanes
+from kernscope.scheduler.search.list_search import EFFORTS, check_effort
 
 quick = kernelgen.examples(60)
 
 
 def run_all(problem: Problem, effort: str = "normal") -> dict[str, Times]:
     """The times of every policy that does not deadlock."""
-    found = {policy: run_policy(problem, policy, EFFORTS[effort]) for policy in POLICIES}
+    found = {policy: run_policy(problem, policy_of(policy), EFFORTS[effort]) for policy in LADDER}
     return {policy: times for policy, times in found.items() if isinstance(times, Times)}
 
 
@@ -37,7 +42,7 @@ def makespan(problem: Problem, times: Times) -> int:
 def test_the_ladder_is_monotone(problem: Problem) -> None:
     """blocking >= lazy >= queued >= list, a deadlock counting as infinite."""
     found = run_all(problem)
-    ladder = [makespan(problem, found[policy]) if policy in found else None for policy in POLICIES]
+    ladder = [makespan(problem, found[policy]) if policy in found else None for policy in LADDER]
     for stricter, freer in pairwise(ladder):
         assert stricter is None or (freer is not None and freer <= stricter)
 
@@ -134,8 +139,8 @@ def test_a_deadlock_is_a_cycle_of_waits(problem: Problem) -> None:
     """Each reported wait leads to the next, round to the first; across several ranks; and each is one that the policy
     really has: an edge, an engine's order, or the program's order."""
     edges = set(zip(problem.dag.source.tolist(), problem.dag.target.tolist(), strict=True))
-    for policy in POLICIES:
-        found = run_policy(problem, policy, EFFORTS["fast"])
+    for policy in LADDER:
+        found = run_policy(problem, policy_of(policy), EFFORTS["fast"])
         if not isinstance(found, Deadlock):
             continue
         waits = found.waits
@@ -160,10 +165,10 @@ def test_without_lanes_and_costs_queued_is_the_longest_path(problem: Problem) ->
     dag = problem.dag
     if dag.has_cycle:
         return
-    alone = make_constraints(problem, "queued")
+    alone = make_constraints(problem, policy_of("queued"))
     if len(np.unique(dag.engine[dag.engine >= 0])) < np.count_nonzero(dag.engine >= 0) or alone.has_deadlock:
         return
-    times = run_policy(problem, "queued", EFFORTS["fast"])
+    times = run_policy(problem, policy_of("queued"), EFFORTS["fast"])
     assert isinstance(times, Times)
     assert times.start_ps.tolist() == longest_from_start(dag).tolist()
 
@@ -171,7 +176,7 @@ def test_without_lanes_and_costs_queued_is_the_longest_path(problem: Problem) ->
 def test_names_are_checked() -> None:
     """An unknown policy or effort is an error that names the nearest."""
     with pytest.raises(PolicyError, match=r"no policy 'lasy'\n  help: did you mean 'lazy'\?"):
-        check_policy("lasy")
+        policy_of("lasy")
     with pytest.raises(PolicyError, match=r"no effort 'hihg'\n  help: did you mean 'high'\?"):
         check_effort("hihg")
 
@@ -185,3 +190,25 @@ def test_a_machine_of_more_channels_than_nodes(policy: str) -> None:
         for channels in (str(len(graph)), str(1024))
     )
     assert many.makespan_ps == few.makespan_ps
+
+
+def test_a_policy_is_an_entry_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more, made of the same facts, is scheduled, lies between its neighbours, explains itself, and is judged by
+    the checker, which knows none by name."""
+    patient = Policy("patient", frozenset({Reason.DATA, Reason.CREDIT, Reason.WAR}), Holds.NONE)
+    eager = Policy("eager", frozenset({Reason.DATA, Reason.CREDIT}), Holds.NONE)
+    for policy in (patient, eager):
+        monkeypatch.setitem(POLICIES, policy.name, policy)
+    graph = ks.trace(flash_attention.launch("2k"))
+    times = [ks.schedule(graph, policy).makespan_ps for policy in ("lazy", "eager", "queued")]
+    assert times == sorted(times, reverse=True)
+    made = ks.schedule(graph, "eager")
+    assert ks.check(made) == []
+    assert sum(part.duration_ps for part in made.critical_chain().parts) == made.makespan_ps
+    assert int(made.slack_ps.min()) == 0
+    # Times of a freer policy under this one's name: the checker sees it.
+    early = attrs.evolve(ks.schedule(graph, "queued"), policy="eager")
+    assert {violation.rule for violation in ks.check(early)} == {"policy"}
+    # What the checker has no rule for is said, not passed.
+    (unknown,) = [v for v in ks.check(ks.schedule(graph, "patient")) if v.rule == "policy"]
+    assert "waits for war" in unknown.message

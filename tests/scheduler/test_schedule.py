@@ -14,10 +14,10 @@ import kernscope as ks
 from kernscope import MachineError, TargetMismatchError, tl
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_long import gqa_attention_decode_long_kernel
-from kernscope.scheduler.causes import Cause
-from kernscope.scheduler.ladder import compare
-from kernscope.scheduler.problem import make_problem
-from kernscope.scheduler.schedule import Schedule, schedule
+from kernscope.scheduler.policy.problem import make_problem
+from kernscope.scheduler.result.causes import Cause
+from kernscope.scheduler.result.ladder import compare
+from kernscope.scheduler.result.schedule import Schedule, schedule
 
 COSTLY = {"cpu.issue_cycles.default": "7", "cpu.issue_cycles.gemm": "40"}
 

@@ -9,10 +9,10 @@ from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_short import gqa_attention_decode_short_kernel
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
 from kernscope.kernels.matmul import matmul
-from kernscope.scheduler.policies import POLICIES
+from kernscope.scheduler.policy.registry import LADDER
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", LADDER)
 @pytest.mark.parametrize(
     "launch",
     [

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from kernscope import schedule_dag
-from kernscope.scheduler.bounds import best_bound_ps
-from kernscope.scheduler.dag import Dag
-from kernscope.scheduler.dag_arrays import make_dag
-from kernscope.scheduler.heads import heads_and_tails
-from kernscope.scheduler.placement import place_blocks
-from kernscope.scheduler.placement_greedy import sweep_fit
+from kernscope.memory.greedy_placement import sweep_fit
+from kernscope.memory.placement import place_blocks
+from kernscope.scheduler.search.bounds import best_bound_ps
+from kernscope.scheduler.search.dag import Dag
+from kernscope.scheduler.search.dag_arrays import make_dag
+from kernscope.scheduler.search.heads import heads_and_tails
 
 EFFORTS = ("fast", "normal", "high")
 

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from policysim import simulate
 from problemgen import problems
 
-from kernscope.scheduler.constraints import IN_ORDER_POLICIES
-from kernscope.scheduler.in_order import Times
-from kernscope.scheduler.list_search import EFFORTS
-from kernscope.scheduler.policies import run_policy
-from kernscope.scheduler.problem import make_problem
+from kernscope.scheduler.policy.in_order import Times
+from kernscope.scheduler.policy.policies import run_policy
+from kernscope.scheduler.policy.problem import make_problem
+from kernscope.scheduler.policy.registry import LADDER, POLICIES, policy_of
+from kernscope.scheduler.search.list_search import EFFORTS
 
 
-@pytest.mark.parametrize("policy", IN_ORDER_POLICIES)
+@pytest.mark.parametrize("policy", [name for name in LADDER if POLICIES[name].in_order])
 @given(data=st.data())
 @kernelgen.examples(80)
 def test_times_equal_the_simulation(policy: str, data: st.DataObject) -> None:
@@ -22,7 +22,7 @@ def test_times_equal_the_simulation(policy: str, data: st.DataObject) -> None:
     reports a deadlock."""
     problem = data.draw(problems())
     expected = simulate(problem, policy)
-    times = run_policy(problem, policy, EFFORTS["fast"])
+    times = run_policy(problem, policy_of(policy), EFFORTS["fast"])
     if expected is None:
         assert not isinstance(times, Times)
     else:
@@ -31,7 +31,7 @@ def test_times_equal_the_simulation(policy: str, data: st.DataObject) -> None:
         assert times.start_ps.tolist() == expected[1]
 
 
-@pytest.mark.parametrize("policy", IN_ORDER_POLICIES)
+@pytest.mark.parametrize("policy", [name for name in LADDER if POLICIES[name].in_order])
 @given(
     program=st.one_of(*[kernelgen.programs(ranks=n, deadlocks=n > 1) for n in (1, 2, 3)]),
     costs=st.sampled_from(["0", "3", "20"]),
@@ -42,7 +42,7 @@ def test_kernels_start_when_the_simulation_says(policy: str, program: kernelgen.
     machine = program.machine.override({"cpu.issue_cycles.default": costs})
     problem = make_problem(program.trace(), machine)
     expected = simulate(problem, policy)
-    times = run_policy(problem, policy, EFFORTS["fast"])
+    times = run_policy(problem, policy_of(policy), EFFORTS["fast"])
     if expected is None:
         assert not isinstance(times, Times)
     else:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import kernscope as ks
-from kernscope.ir.verify import verify
+from kernscope.ir.verifier.verify import verify
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.tracer.foreign_names import NOT_THERE, WRITE, answer
+from kernscope.tracer.values.foreign_names import NOT_THERE, WRITE, answer
 
 #: The public names of ``triton.language``.
 TRITON = Path(__file__).with_name("triton_language_names.txt").read_text(encoding="utf-8").split()

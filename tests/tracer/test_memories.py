@@ -10,15 +10,15 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execute import execute
+from kernscope.backends.execution.execute import execute
 from kernscope.ir.dtypes import float32
 from kernscope.ir.layout import Layout
 from kernscope.ir.memories import Memory
 from kernscope.ir.target import Target
-from kernscope.ir.verify import verify
+from kernscope.ir.verifier.verify import verify
 from kernscope.linter import lint_graph
-from kernscope.scheduler.liveness import liveness
-from kernscope.tracer.current import current
+from kernscope.memory.liveness import liveness
+from kernscope.tracer.recording.current import current
 from kernscope.tracer.trace import record_kernel
 
 TARGET = Target(

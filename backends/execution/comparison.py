@@ -1,0 +1,114 @@
+"""Outputs beside a reference: how far apart, and whether that is close enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...ir import dtypes
+from ...ir.errors import InputError, did_you_mean
+from ...ir.frozen_map import FrozenMap
+from ...ir.unstored import Unstored
+from .views import Array
+
+__all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference", "unstored_text"]
+
+#: By dtype of the output, absolute below magnitude 1 and relative above. f32: sums of some thousand terms in another
+#: order; narrower floats: two units in the last place; integers and bool: equal.
+DEFAULT_TOLERANCE: Mapping[str, float] = MappingProxyType(
+    {
+        "float32": 1e-4,
+        "float16": 2 * 2.0**-10,
+        "bfloat16": 2 * 2.0**-7,
+        "float8e4m3": 2 * 2.0**-3,
+        "float8e5m2": 2 * 2.0**-2,
+    }
+)
+
+_PLACES_SHOWN = 4
+
+
+@attrs.frozen
+class Comparison:
+    """One tensor beside its reference: the largest absolute and relative error over its elements (relative: where the
+    reference is not zero), the tolerance, and whether each element keeps ``|value - reference| <= tolerance * max(1,
+    |reference|)``. Equal infinities and NaN at the same place count as equal; where only one is finite the error is
+    infinite. ``unstored`` says which elements were never stored, empty for none: they are left out of the errors, and
+    ``ok`` is false, whatever the reference has there. ``first_wrong`` is the index of the first other element that is
+    too far off, in row-major order."""
+
+    tensor: str
+    max_abs_error: float
+    max_rel_error: float
+    tolerance: float
+    ok: bool
+    unstored: str = ""
+    first_wrong: tuple[int, ...] | None = None
+
+
+def compare_with_reference(
+    outputs: Mapping[str, Array],
+    expected: Mapping[str, Any],
+    tolerance: float | None = None,
+    unstored: Mapping[str, Unstored] = FrozenMap({}),
+) -> list[Comparison]:
+    """Compare the outputs that have a reference, in the outputs' order. ``tolerance`` holds for all of them; None: by
+    dtype (:data:`DEFAULT_TOLERANCE`). ``unstored`` are the outputs of which a part was never stored (``Execution``).
+
+    Raises ``InputError`` for a reference of a tensor that is no output, and for one of another shape.
+    """
+    for name in expected:
+        if name not in outputs:
+            raise InputError(
+                f"the reference gives {name!r}, which the kernel does not store",
+                help=did_you_mean(str(name), outputs, what="stored tensors"),
+            )
+    return [
+        _compare(name, value, expected[name], tolerance, unstored.get(name))
+        for name, value in outputs.items()
+        if name in expected
+    ]
+
+
+def unstored_text(unstored: Unstored) -> str:
+    """What of an output was never stored, and which lines store the rest."""
+    places = [place.short for place in unstored.places[:_PLACES_SHOWN]]
+    more = ", ..." if len(unstored.places) > _PLACES_SHOWN else ""
+    return str(unstored) + (f" (the rest: {', '.join(places)}{more})" if places else "")
+
+
+def _compare(name: str, value: Array, reference: Any, tolerance: float | None, unstored: Unstored | None) -> Comparison:
+    wanted = np.asarray(reference)
+    if wanted.shape != value.shape:
+        raise InputError(
+            f"the reference of {name!r} has shape {wanted.shape}, the output {value.shape}",
+            help="let the reference return the tensor's own shape",
+        )
+    if tolerance is None:
+        tolerance = DEFAULT_TOLERANCE.get(dtypes.of_numpy(value.dtype).name, 0.0)
+    with np.errstate(all="ignore"):
+        ours, theirs = value.astype(np.float64), wanted.astype(np.float64)
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        if unstored is not None:
+            same |= unstored.mask()
+        error = np.where(same, 0.0, np.abs(ours - theirs))
+        error = np.where(np.isnan(error), np.inf, error)
+        size = np.abs(theirs)
+        relative = np.where(same | (theirs == 0), 0.0, error / size)
+        relative = np.where(np.isnan(relative), np.inf, relative)
+        allowed = tolerance * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
+    wrong = error > allowed
+    first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.any() else None
+    return Comparison(
+        tensor=name,
+        max_abs_error=float(error.max()),
+        max_rel_error=float(relative.max()),
+        tolerance=tolerance,
+        ok=unstored is None and first is None,
+        unstored="" if unstored is None else unstored_text(unstored),
+        first_wrong=None if first is None else tuple(int(at) for at in first),
+    )

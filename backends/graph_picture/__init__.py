@@ -1,0 +1,1 @@
+"""Pictures of a graph: folded, written as DOT, laid out."""

@@ -1,0 +1,1 @@
+"""Schedules over time: for Perfetto, as Chrome trace events, as Gantt charts."""

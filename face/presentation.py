@@ -1,0 +1,139 @@
+"""The public functions that draw. Apart from :mod:`kernscope.face.api`, so that importing kernscope loads no drawing
+library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..backends.execution.execute import execute
+from ..backends.execution.inputs import random_inputs
+from ..backends.graph_picture.drawing import Drawing, draw
+from ..backends.report.data import NumbersRow, PolicyResult, ReportData
+from ..backends.report.page import write_report
+from ..backends.report.source import collect_sources
+from ..backends.timelines.timeline import Timeline, timeline
+from ..ir.errors import KernscopeError, UnmatchedMessageError
+from ..ir.graph import Graph
+from ..ir.output import check_output
+from ..linter import lint_graph
+from ..machine.description import Machine
+from ..memory.liveness import liveness
+from ..scheduler.policy.registry import LADDER
+from ..scheduler.result.schedule import machine_of
+from ..tracer.kernel import Launch
+from . import api
+
+__all__ = ["Drawing", "Timeline", "draw", "gather", "report", "timeline"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def report(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    launch: Launch | None = None,
+    machine: Any = None,
+    effort: str = "normal",
+    inputs: Mapping[str, Array] | None = None,
+    against: Graph | ReportData | None = None,
+) -> ReportData:
+    """Write one self-contained HTML page: summary, findings, the ladder of policies, the timeline, the scratch map, the
+    graph, the source line by line, numbers. Selecting a node anywhere shows it everywhere.
+
+    With a ``launch`` that has a reference the kernel is executed (on ``inputs``, else those it was traced with, else
+    random ones) and compared. With ``against``, an earlier graph or what an earlier report returned, the page says what
+    changed in makespan and peak and which lines are to blame. Returns what the page shows. Raises ``OutputError`` where
+    it cannot be written.
+    """
+    check_output(path)
+    if isinstance(against, Graph):
+        # A machine given fits the other graph only where their targets are the same.
+        fits = machine if against.target == graph.target else None
+        against = gather(against, machine_of(against, fits), effort=effort, numbers=False)
+    data = gather(graph, machine_of(graph, machine), launch=launch, effort=effort, inputs=inputs)
+    data = attrs.evolve(data, against=against)
+    write_report(path, data)
+    return data
+
+
+def gather(
+    graph: Graph,
+    machine: Machine,
+    *,
+    launch: Launch | None = None,
+    effort: str = "normal",
+    inputs: Mapping[str, Array] | None = None,
+    numbers: bool = True,
+    begins: Callable[[str], None] = lambda stage: None,
+) -> ReportData:
+    """Everything a report shows: schedules under every policy, bounds, liveness, findings, and (``numbers``) the
+    outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
+    begins("scheduling")
+    policies, bounds_ps = _policies(graph, machine, effort)
+    title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
+    if numbers:
+        begins("executing")
+    rows, note, failed = (
+        _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request", False)
+    )
+    begins("linting")
+    return ReportData(
+        title=title,
+        graph=graph,
+        machine=machine.name,
+        policies=policies,
+        bounds_ps=bounds_ps,
+        liveness=liveness(graph),
+        lint=lint_graph(graph, machine=machine, title=title),
+        numbers=rows,
+        numbers_note=note,
+        numbers_failed=failed,
+        sources=collect_sources(graph),
+        version=metadata.version("kernscope"),
+    )
+
+
+def _policies(graph: Graph, machine: Machine, effort: str) -> tuple[tuple[PolicyResult, ...], Mapping[str, int]]:
+    """What came of each policy, and the bounds of all. Without schedules the rest of the page still stands."""
+    try:
+        ladder = api.compare(graph, machine=machine, effort=effort)
+    except UnmatchedMessageError as error:
+        return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in LADDER), {}
+    rows = tuple(
+        PolicyResult(row.policy, None, str(row.deadlock), row.deadlock.verdict)
+        if row.deadlock is not None
+        else PolicyResult(row.policy, row.schedule)
+        for row in ladder.rows
+    )
+    return rows, {} if ladder.bounds is None else ladder.bounds.each
+
+
+def _numbers(
+    graph: Graph, launch: Launch | None, inputs: Mapping[str, Array] | None
+) -> tuple[tuple[NumbersRow, ...], str, bool]:
+    if launch is None:
+        return (), "not executed: a graph alone has no reference; give its launch", False
+    if launch.reference is None:
+        return (), f"not executed: launch {launch.name!r} has no reference function", False
+    try:
+        ready = {**random_inputs(graph), **graph.defaults, **(inputs or {})}
+        done = execute(graph, ready)
+    except KernscopeError as error:  # a graph with faults cannot be executed; the rest of the page stands
+        return (), f"not executed: {error.message}", False
+    try:
+        compared = api.compare_with_launch(launch, ready, done.outputs, done.unstored)
+    except KernscopeError as error:  # the reference's own fault: the rest of the page stands
+        where = f" ({error.places[0][1].short})" if error.places else ""
+        return (), f"executed, but not compared: {error.message}{where}", True
+    rows = tuple(
+        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok, c.unstored) for c in compared
+    )
+    how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
+    return rows, f"executed by numpy in program order on {how}", False

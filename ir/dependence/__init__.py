@@ -1,0 +1,1 @@
+"""Edges from accesses and channels."""

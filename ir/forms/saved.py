@@ -1,0 +1,311 @@
+"""The saved form of a graph: a versioned container that holds data only and is read as untrusted input.
+
+Layout of a file: the magic line ``kernscope-graph\\n``; the length of the header as 8 bytes (little endian); the
+header, JSON in UTF-8; the columns, raw little-endian bytes one after the other in the order that the header lists; the
+SHA-256 of everything before it. The header names the operations of the column ``nodes.op``, so that codes of another
+version's operation table keep their meaning.
+
+Nothing is executed on reading. The file's own size bounds what is allocated: all lengths are checked against it, every
+value is checked for its type, and :func:`kernscope.ir.load.load_graph` verifies the graph before anyone sees it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .. import dtypes
+from ..columns import GraphColumns
+from ..dtypes import DType
+from ..errors import GraphFormatError, KernscopeError
+from ..layout import Layout, Shape
+from ..memories import Memory
+from ..ops import OPERATIONS
+from ..output import check_output, write_output
+from ..printable import printable
+from ..tables import (
+    AccessTable,
+    BoundsFault,
+    ChannelTable,
+    FrameTable,
+    NodeTable,
+    ScopeTable,
+    StackTable,
+    StorageTable,
+    Table,
+)
+from ..target import Target
+
+__all__ = ["TABLES", "VERSION", "brief", "is_saved_graph", "read_fields", "write_columns"]
+
+VERSION = 3
+_MAGIC = b"kernscope-graph\n"
+_DIGEST = 32
+TABLES: dict[str, type[Table]] = {
+    "nodes": NodeTable,
+    "accesses": AccessTable,
+    "storages": StorageTable,
+    "scopes": ScopeTable,
+    "channels": ChannelTable,
+    "frames": FrameTable,
+    "stacks": StackTable,
+}
+#: Sizes, offsets and strides stay far inside int64, so that sums and products of a few cannot overflow.
+_LARGEST = 1 << 48
+#: So much of a message is shown that quotes the file.
+_BRIEF = 300
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_columns(graph: GraphColumns, path: str | os.PathLike[str]) -> None:
+    """Save a graph. The file appears whole or not at all. Raises ``OutputError`` where it cannot be written."""
+    check_output(path)
+    write_output(path, _dump(graph))
+
+
+def _dump(graph: GraphColumns) -> bytes:
+    columns = [
+        np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<"), copy=False).tobytes()
+        for name in TABLES
+        for column in getattr(graph, name).columns().values()
+    ]
+    header = {
+        "version": VERSION,
+        "kernel": graph.kernel,
+        "machine": graph.machine,
+        "machine_toml": graph.machine_toml,
+        "digests": dict(graph.digests or {}),
+        "ranks": graph.ranks,
+        "buffers": graph.buffers,
+        "target": attrs.asdict(graph.target),
+        "operations": list(OPERATIONS.names),
+        "layouts": [[layout.shape, layout.strides, layout.dtype.name] for layout in graph.layouts],
+        "names": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.names],
+        "attributes": [{key: _encode(value) for key, value in entry.items()} for entry in graph.attributes],
+        "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
+        "unentered_scopes": list(graph.unentered_scopes),
+        "rows": {name: len(getattr(graph, name)) for name in TABLES},
+    }
+    text = json.dumps(header, separators=(",", ":")).encode("utf-8")
+    body = b"".join([_MAGIC, len(text).to_bytes(8, "little"), text, *columns])
+    return body + hashlib.sha256(body).digest()
+
+
+def _encode(value: Any) -> Any:
+    match value:
+        case bool() | int() | str() | None:
+            return value
+        case float():  # in hexadecimal: exact, and infinities and NaN have a form
+            return {"float": value.hex()}
+        case DType():
+            return {"dtype": value.name}
+        case tuple() | list():
+            return [_encode(item) for item in value]
+    raise AssertionError(f"an attribute of type {type(value)}")
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def is_saved_graph(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins like a saved graph."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields of a saved graph, each of its right type, but not yet verified. Raises ``GraphFormatError``."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise GraphFormatError(f"cannot read {str(path)!r}: {error.strerror}", help="give a file that exists") from None
+    try:
+        return _parse(data)
+    except GraphFormatError as error:
+        error.message = f"{str(path)!r}: {brief(error.message)}"
+        raise
+    except (KernscopeError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        what = error.message if isinstance(error, KernscopeError) else f"{type(error).__name__}: {error}"
+        raise _bad(f"{str(path)!r}: its header does not hold together ({brief(what)})") from None
+
+
+def brief(text: str) -> str:
+    """What a file says, for a message: in one line, and not at any length."""
+    shown = printable(text)
+    return shown if len(shown) <= _BRIEF else f"{shown[:_BRIEF]}..."
+
+
+def _bad(message: str, help: str = "save the graph again; a file changed by hand cannot be read") -> GraphFormatError:
+    return GraphFormatError(message, help=help)
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    if not data.startswith(_MAGIC):
+        raise _bad("not a saved graph", help="graph.save(path) or `kernscope trace -o` writes one")
+    start = len(_MAGIC) + 8
+    if len(data) < start + _DIGEST:
+        raise _bad(f"cut short at {len(data):,} bytes")
+    body = memoryview(data)[:-_DIGEST]
+    if hashlib.sha256(body).digest() != data[-_DIGEST:]:
+        raise _bad("damaged: its checksum does not match (cut short, or bytes changed)")
+    length = int.from_bytes(data[len(_MAGIC) : start], "little")
+    if length > len(body) - start:
+        raise _bad(f"a header of {length:,} bytes in a file of {len(data):,}")
+    header = json.loads(bytes(body[start : start + length]))
+    if not isinstance(header, dict):
+        raise _bad("its header is no object")
+    version = header.get("version")
+    if version != VERSION:
+        raise _bad(
+            f"version {version!r}, this kernscope reads {VERSION}",
+            help="trace again, or use the kernscope that wrote it",
+        )
+    fields: dict[str, Any] = {
+        "kernel": _of(str, header["kernel"]),
+        "machine": _of(str, header["machine"]),
+        "machine_toml": _of(str, header["machine_toml"]),
+        "digests": {_of(str, k): _of(str, v) for k, v in _of(dict, header["digests"]).items()},
+        "target": _target(header["target"]),
+        "names": tuple(_of(str, name) for name in _of(list, header["names"])),
+        "layouts": tuple(_layout(entry) for entry in _of(list, header["layouts"])),
+        "attributes": tuple(
+            {_of(str, key): _decode(value) for key, value in _of(dict, entry).items()}
+            for entry in _of(list, header["attributes"])
+        ),
+        "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
+        "unentered_scopes": tuple(_of(int, entry) for entry in _of(list, header.get("unentered_scopes", []))),
+    }
+    fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
+    ranks = _integer(header["ranks"], 1)
+    if ranks > len(fields["scopes"]):
+        raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
+    return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
+
+
+def _columns(rows: Mapping[str, Any], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:
+    counts = {name: _integer(rows[name], 0) for name in TABLES}
+    needed = sum(
+        counts[name] * sum(np.dtype(dtype).itemsize for dtype in table.dtypes.values())
+        for name, table in TABLES.items()
+    )
+    if needed != len(data):
+        raise _bad(f"its columns take {needed:,} bytes, but there are {len(data):,}")
+    tables: dict[str, Table] = {}
+    at = 0
+    for name, table in TABLES.items():
+        columns = {}
+        for column, dtype in table.dtypes.items():
+            stored = np.dtype(dtype).newbyteorder("<")
+            columns[column] = np.frombuffer(data, dtype=stored, count=counts[name], offset=at)
+            at += counts[name] * stored.itemsize
+        if name == "nodes":
+            columns["op"] = _renumbered(columns["op"], operations)
+        tables[name] = table.make(**columns)
+    return tables
+
+
+def _renumbered(codes: np.ndarray[Any, Any], names: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """The operation codes of this process for those of the file."""
+    used = np.unique(codes)
+    if len(used) and not 0 <= int(used[0]) <= int(used[-1]) < len(names):
+        raise _bad("an operation code without a name")
+    table = np.zeros(len(names), dtype=np.int16)
+    for code in used.tolist():
+        name = _of(str, names[code])
+        if name not in OPERATIONS:
+            raise _bad(f"an operation {name!r} that this version does not know", help="use the kernscope that wrote it")
+        table[code] = OPERATIONS.code(name)
+    return table[codes] if len(codes) else codes
+
+
+def _of(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise _bad(f"a {type(value).__name__} where a {kind.__name__} belongs")
+    return value
+
+
+def _integer(value: Any, low: int = -_LARGEST) -> int:
+    number: int = _of(int, value)
+    if not low <= number <= _LARGEST:
+        raise _bad(f"the number {number:,} is out of range" if abs(number) < 10**30 else "a number out of range")
+    return number
+
+
+def _shape(value: Any, low: int = -_LARGEST) -> Shape:
+    return tuple(_integer(item, low) for item in _of(list, value))
+
+
+def _layout(entry: Any) -> Layout:
+    shape, strides, dtype = _of(list, entry)
+    sizes, steps = _shape(shape, 1), _shape(strides, 0)
+    if len(sizes) != len(steps) or len(sizes) > 64:
+        raise _bad(f"a layout of {len(sizes)} sizes and {len(steps)} strides")
+    extent = math.prod(sizes)
+    span = sum((n - 1) * s for n, s in zip(sizes, steps, strict=True))
+    if max(extent, span) > _LARGEST:
+        raise _bad("a layout of more elements than any memory has")
+    return Layout.of(sizes, steps, dtypes.of(_of(str, dtype)))
+
+
+def _target(entry: Any) -> Target:
+    values = dict(_of(dict, entry))
+    target = Target(
+        memories=tuple(_memory(memory) for memory in _of(list, values.pop("memories"))),
+        results=_of(str, values.pop("results")),
+        topology=_of(str, values.pop("topology")),
+        shape=_shape(values.pop("shape"), 1),
+        wraps=_of(bool, values.pop("wraps")),
+        slots=_integer(values.pop("slots"), 1),
+    )
+    names, own = target.memory_names, [memory.name for memory in target.memories if not memory.is_global]
+    if len(set(names)) < len(names) or len(own) != len(names) - 1 or target.results not in own or len(names) > 255:
+        raise _bad("memories that no machine has")
+    if values or target.topology not in ("ring", "mesh2d") or len(target.shape) not in (0, 2):
+        raise _bad("a target that no machine has")
+    return target
+
+
+def _memory(entry: Any) -> Memory:
+    values = dict(_of(dict, entry))
+    memory = Memory(
+        name=_of(str, values.pop("name")),
+        bytes=_integer(values.pop("bytes"), 0),
+        align=_integer(values.pop("align"), 1),
+        is_global=_of(bool, values.pop("is_global")),
+    )
+    if values:
+        raise _bad("a memory that no machine has")
+    return memory
+
+
+def _fault(entry: Any) -> BoundsFault:
+    node, storage, lower, upper = _of(list, entry)
+    return BoundsFault(_integer(node, 0), _integer(storage, 0), _shape(lower), _shape(upper))
+
+
+def _decode(value: Any) -> Any:
+    match value:
+        case bool() | str() | None:
+            return value
+        case int():
+            return _integer(value)
+        case list():
+            return tuple(_decode(item) for item in value)
+        case {"float": str(text)} if len(value) == 1:
+            return float.fromhex(text)
+        case {"dtype": str(name)} if len(value) == 1:
+            return dtypes.of(name)
+    raise _bad("an attribute of a kind that no operation has")

@@ -1,0 +1,1 @@
+"""How findings are written down: text, JSON, GitHub annotations, SARIF."""

@@ -1,0 +1,1 @@
+"""Machines: their files, presets and engines, and what a node costs on them."""

@@ -1,0 +1,43 @@
+"""Running a policy: from a problem to times, or to the deadlock it ends in."""
+
+from __future__ import annotations
+
+import attrs
+
+from ...ir.tables import IntArray
+from ..search.list_search import Effort, search
+from .constraints import make_constraints
+from .deadlock import Wait, edge_cycle, waiting_cycle
+from .in_order import Times, run_in_order
+from .problem import Problem
+from .registry import QUEUED, Policy
+
+__all__ = ["Deadlock", "run_policy"]
+
+
+@attrs.frozen
+class Deadlock:
+    """A policy cannot run the problem: the cycle of waits."""
+
+    waits: tuple[Wait, ...]
+
+
+def run_policy(
+    problem: Problem, policy: Policy, effort: Effort, *, incumbent: IntArray | None = None, bound_ps: int = 0
+) -> Times | Deadlock:
+    """The times of a policy. ``effort``, ``incumbent`` (start times known to be possible) and ``bound_ps`` (no need to
+    go on below) serve a search only. Under an exact policy these are the times that the solver starts from: those of
+    ``list``."""
+    if policy.in_order:
+        constraints = make_constraints(problem, policy)
+        if constraints.has_deadlock:
+            return Deadlock(waiting_cycle(problem, constraints))
+        return run_in_order(problem, constraints)
+    if problem.dag.has_cycle:
+        return Deadlock(edge_cycle(problem))
+    if incumbent is None:
+        queued = make_constraints(problem, QUEUED)
+        if not queued.has_deadlock:
+            incumbent = run_in_order(problem, queued).start_ps
+    start = search(problem.dag, effort, incumbent=incumbent, bound_ps=bound_ps)
+    return Times(issue_ps=problem.dag.release_ps, start_ps=start)

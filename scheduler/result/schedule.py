@@ -1,0 +1,156 @@
+"""A schedule: when every node is issued, starts and ends, on which engine and lane; and what that tells."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from ...ir.columns import expect_graph
+from ...ir.errors import ArgumentError, MachineError, shown
+from ...ir.forms.text import quote
+from ...ir.graph import Graph
+from ...ir.messages import refuse_unmatched
+from ...ir.verifier.verify import require_valid
+from ...machine.description import Machine, load_machine, machine_names, parse_machine
+from ..policy.deadlock import deadlock_error
+from ..policy.lower_bounds import Bounds, lower_bounds
+from ..policy.optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_solvable, solve
+from ..policy.policies import Deadlock, run_policy
+from ..policy.problem import Problem, make_problem
+from ..policy.registry import Policy, policy_of
+from ..search.lanes import assign_lanes
+from ..search.list_search import check_effort
+from .columns import ScheduleColumns
+from .json_form import schedule_document, schedule_text
+from .reordering import Moved, moved_nodes
+from .tables import schedule_html
+
+__all__ = ["Schedule", "known_machine", "machine_of", "make_schedule", "schedule"]
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class Schedule(ScheduleColumns):
+    """A graph's schedule on a machine under a policy. Immutable; all columns are by node, times int64 in picoseconds
+    (:class:`kernscope.scheduler.result.columns.ScheduleColumns`)."""
+
+    def moved_against(self, other: Schedule) -> tuple[Moved, ...]:
+        """What this schedule starts sooner than another one of the same graph, by source line and operation, what
+        overtakes most first: ``list`` against ``lazy`` says what an author gains by reordering, and how. Raises
+        ``ArgumentError`` for a schedule of another graph."""
+        if not isinstance(other, Schedule):
+            raise ArgumentError(
+                f"moved_against takes a schedule, not {shown(other)}", help="pass what ks.schedule returns"
+            )
+        if other.graph is not self.graph and other.graph != self.graph:
+            raise ArgumentError(
+                f"schedules of different graphs: {self.graph.kernel} and {other.graph.kernel}",
+                help="schedule one graph under two policies",
+            )
+        return moved_nodes(self.graph, self.start_ps, other.start_ps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schedule as plain data, enough for an outside program to verify it: what :meth:`to_json` writes."""
+        return schedule_document(self)
+
+    def to_json(self) -> str:
+        """The schedule as JSON."""
+        return schedule_text(self)
+
+    def _repr_html_(self) -> str:
+        return schedule_html(self)
+
+
+def machine_of(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> Machine:
+    """The machine asked for, else the one that the graph was traced for. Raises ``MachineError``."""
+    if machine is not None:
+        return load_machine(machine)
+    known = known_machine(graph)
+    if known is None:
+        raise MachineError(
+            f"the graph was traced for machine {quote(graph.machine)!r}, no preset, and says nothing of its machine",
+            help="pass the machine: a preset's name, a TOML file or a Machine",
+        )
+    return known
+
+
+def known_machine(graph: Graph) -> Machine | None:
+    """The machine that a graph was traced for: as it describes it, else the preset of that name. A graph's words open
+    no file. Raises ``MachineError`` for a description that does not hold together."""
+    if graph.machine_toml:
+        return _described(graph.machine_toml)
+    return load_machine(graph.machine) if graph.machine in machine_names() else None
+
+
+@lru_cache(maxsize=16)
+def _described(text: str) -> Machine:
+    return parse_machine(text, "the graph's machine")
+
+
+def schedule(
+    graph: Graph,
+    machine: Machine | str | os.PathLike[str] | None = None,
+    policy: str = "list",
+    effort: str = "normal",
+    limit: SolverLimit = DEFAULT_LIMIT,
+) -> Schedule:
+    """Schedule a graph on a machine (None: the preset it was traced for).
+
+    ``policy``: ``"blocking"``, ``"lazy"``, ``"queued"``, ``"list"`` or ``"optimal"``, each never slower than the one
+    before; ``effort`` (``"fast"``, ``"normal"``, ``"high"``) is how long ``list`` searches, ``limit`` how long the
+    solver of ``optimal`` then does.
+
+    Raises ``UnmatchedMessageError`` for a message without its partner, ``DeadlockError`` with the cycle of source
+    lines, ``TargetMismatchError`` for a machine of another target, ``PolicyError``, ``MachineError``, and
+    ``InvalidGraphError`` for a graph that no trace made.
+    """
+    expect_graph(graph, "schedule")
+    rules = policy_of(policy)
+    check_effort(effort)
+    require_valid(graph)
+    refuse_unmatched(graph)
+    described = machine_of(graph, machine)
+    return make_schedule(graph, described, make_problem(graph, described), rules, effort, limit=limit)
+
+
+def make_schedule(
+    graph: Graph,
+    machine: Machine,
+    problem: Problem,
+    policy: Policy,
+    effort: str,
+    bounds: Bounds | None = None,
+    limit: SolverLimit = DEFAULT_LIMIT,
+) -> Schedule:
+    """A schedule from a problem that is made already. Raises ``DeadlockError``, and what the solver of ``optimal``
+    raises."""
+    if policy.exact:
+        check_solvable(problem.dag)
+    known = bounds
+    if known is None and not problem.dag.has_cycle:
+        known = lower_bounds(problem)
+    times = run_policy(problem, policy, check_effort(effort), bound_ps=known.best_ps if known else 0)
+    if isinstance(times, Deadlock):
+        raise deadlock_error(graph, policy, times.waits)
+    assert known is not None
+    dag = problem.dag
+    if policy.exact:
+        exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
+        times = attrs.evolve(times, start_ps=exact.start_ps)
+        known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
+    columns = {
+        "issue_ps": times.issue_ps,
+        "start_ps": times.start_ps,
+        "end_ps": times.start_ps + dag.duration_ps,
+        "engine": dag.engine,
+        "lane": assign_lanes(dag, times.start_ps),
+    }
+    ready = {}
+    for name, column in columns.items():
+        ready[name] = column.copy()
+        ready[name].flags.writeable = False
+    return Schedule(
+        graph, machine, policy.name, effort, **ready, engines=problem.engines, bounds=known, problem=problem
+    )

@@ -1,0 +1,1 @@
+"""Searching on plain arrays: list scheduling, local search, limits of scratch, heads and bounds."""

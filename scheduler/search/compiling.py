@@ -1,0 +1,87 @@
+"""How the scheduler's inner loops run: one source, as plain Python or compiled.
+
+A loop is a function over flat columns of whole numbers (and single whole numbers) that does no more than index, add and
+compare, so that numba's ``njit`` compiles it as it stands. It writes into one of its columns and returns it, or returns
+a number. Compiled or not, the results are the same.
+
+Plain Python is faster for small graphs: numba itself takes about a second to load, and some eight to compile the loops
+for the first time (it keeps the outcome on disk). From :data:`COMPILED_FROM` nodes on, loops are compiled where numba
+is installed (the extra ``fast``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from array import array
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...ir.tables import IntArray
+
+__all__ = ["COMPILED_FROM", "LARGEST_COMPILED", "can_compile", "number_loop", "run_loop"]
+
+#: The number of nodes from which a compiled loop is worth its start-up.
+COMPILED_FROM = 50_000
+
+#: Compiled numbers are int64, Python's have no end: a loop that may meet larger numbers than this runs as plain Python.
+LARGEST_COMPILED = (1 << 63) - 1
+
+#: Above so many rows plain Python reads columns from flat arrays instead of lists: some 15 % slower, but lists of a
+#: million integers take five times the memory.
+_LISTS_UP_TO = 250_000
+
+
+@cache
+def can_compile() -> bool:
+    """Whether numba is installed."""
+    return importlib.util.find_spec("numba") is not None
+
+
+def run_loop(loop: Callable[..., Any], size: int, *arguments: IntArray | int, exact: bool = True) -> IntArray:
+    """Run a loop that returns one of its columns: that column, int64.
+
+    ``size``: the number of nodes, which decides how it runs; ``exact``: whether every number in it fits int64. Columns
+    are given over: the loop may write into those that it returns, so pass fresh ones there.
+    """
+    result: IntArray = np.asarray(_call(loop, size, arguments, exact), dtype=np.int64)
+    return result
+
+
+def number_loop(loop: Callable[..., Any], size: int, *arguments: IntArray | int, exact: bool = True) -> int:
+    """As :func:`run_loop`, for a loop that returns a number."""
+    return int(_call(loop, size, arguments, exact))
+
+
+def _call(loop: Callable[..., Any], size: int, arguments: tuple[IntArray | int, ...], exact: bool) -> Any:
+    if exact and size >= COMPILED_FROM and can_compile():
+        return _compiled(loop)(*(_as_int64(argument) for argument in arguments))
+    return loop(*(_as_plain(argument) for argument in arguments))
+
+
+@cache
+def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+    numba = importlib.import_module("numba")
+    try:
+        made: Callable[..., Any] = numba.njit(cache=True)(loop)
+    except RuntimeError:  # no folder that it may write its cache to: an installation that is read only
+        made = numba.njit(loop)
+    return made
+
+
+def _as_int64(argument: IntArray | int) -> Any:
+    return argument if isinstance(argument, int) else np.ascontiguousarray(argument, dtype=np.int64)
+
+
+def _as_plain(argument: IntArray | int) -> Any:
+    """The one place where columns become Python's numbers."""
+    if isinstance(argument, int):
+        return argument
+    if len(argument) <= _LISTS_UP_TO:
+        return argument.tolist()
+    flat = array("q")
+    flat.frombytes(np.ascontiguousarray(argument, dtype=np.int64).tobytes())
+    return flat

@@ -1,0 +1,199 @@
+"""List scheduling under a limit of scratch: what does not fit has to wait.
+
+A node's result holds bytes from the node's start until the last of its readers (the targets of its edges) has ended, or
+the node itself where nothing reads it. Such a pass can come to a dead end: everything that is ready waits for bytes
+that only something else could free. Taking the nodes in program order, each no earlier than the one before, meets none
+where running them one after another would fit.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...ir.tables import IntArray
+from .compiling import LARGEST_COMPILED, run_loop
+from .dag import Dag
+
+__all__ = ["ScratchNeed", "in_program_order", "program_order_need", "within_scratch"]
+
+#: How many ready nodes of an engine are looked at for one that fits.
+_LOOK = 8
+
+
+@attrs.frozen
+class ScratchNeed:
+    """``nbytes``: what the nodes in program order, one after another, hold at most, and that while ``node`` runs."""
+
+    nbytes: int
+    node: int
+
+
+def within_scratch(dag: Dag, rank: IntArray, nbytes: IntArray, limit: int) -> IntArray | None:
+    """Start times by priority (``rank``: a permutation, 0 the first), int64 ``(n,)``; None at a dead end."""
+    engines = len(dag.channels)
+    queue = np.where(dag.engine >= 0, dag.engine, engines)
+    return _pass(dag, rank, queue, nbytes, limit, engines + 1, strict=False)
+
+
+def in_program_order(dag: Dag, nbytes: IntArray, limit: int) -> IntArray | None:
+    """Start times of the nodes in the order of their ids (where edges go backwards, in a topological one), each no
+    earlier than the one before; None exactly where one after another they do not fit."""
+    rank = np.empty(len(dag), dtype=np.int64)
+    rank[dag.order] = np.arange(len(dag))
+    return _pass(dag, rank, np.zeros(len(dag), dtype=np.int64), nbytes, limit, 1, strict=True)
+
+
+def program_order_need(dag: Dag, nbytes: IntArray) -> ScratchNeed:
+    """The scratch that makes :func:`in_program_order` possible."""
+    n = len(dag)
+    place = np.empty(n, dtype=np.int64)
+    place[dag.order] = np.arange(n)
+    last = place.copy()
+    np.maximum.at(last, dag.source, place[dag.target])
+    change = np.zeros(n + 1, dtype=np.int64)
+    np.add.at(change, place, nbytes)
+    np.add.at(change, last + 1, -nbytes)
+    held = np.cumsum(change)[:n]
+    worst = int(np.argmax(held))
+    return ScratchNeed(int(held[worst]), int(dag.order[worst]))
+
+
+def _pass(
+    dag: Dag, rank: IntArray, queue: IntArray, nbytes: IntArray, limit: int, queues: int, *, strict: bool
+) -> IntArray | None:
+    n = len(dag)
+    node_at = np.empty(n, dtype=np.int64)
+    node_at[rank] = np.arange(n)
+    bits = (2 * n).bit_length()
+    start = run_loop(
+        _scratch_pass,
+        n,
+        np.full(n, -1, dtype=np.int64),
+        node_at,
+        rank,
+        queue,
+        dag.duration_ps,
+        dag.release_ps,
+        dag.engine,
+        dag.channels.copy(),
+        *dag.successors,
+        dag.pred_start,
+        dag.source,
+        np.bincount(dag.target, minlength=n),
+        np.bincount(dag.source, minlength=n),
+        nbytes,
+        limit,
+        queues,
+        _LOOK,
+        int(strict),
+        bits,
+        exact=dag.horizon_ps <= LARGEST_COMPILED >> bits,
+    )
+    return None if np.any(start < 0) else start
+
+
+def _scratch_pass(
+    start: Any,
+    node_at: Any,
+    place: Any,
+    queue: Any,
+    duration: Any,
+    release: Any,
+    engine: Any,
+    free: Any,
+    succ_start: Any,
+    succ: Any,
+    pred_start: Any,
+    source: Any,
+    missing: Any,
+    unread: Any,
+    nbytes: Any,
+    limit: int,
+    queues: int,
+    look: int,
+    strict: int,
+    bits: int,
+) -> Any:
+    """The loop: event-driven. At a dead end some of ``start`` stay -1."""
+    n = len(start)
+    mask = (1 << bits) - 1
+    room = limit
+    started = 0
+    ready = [[0 for _ in range(0)] for _ in range(queues)]
+    passed_over = [0 for _ in range(look)]
+    # An event below n: that node ends; n + node: it is released.
+    events = [(release[node] << bits) | (n + node) for node in range(n) if missing[node] == 0]
+    heapify(events)
+    while len(events) > 0:
+        now = events[0] >> bits
+        while len(events) > 0 and events[0] >> bits == now:
+            event = heappop(events) & mask
+            if event >= n:
+                heappush(ready[queue[event - n]], place[event - n])
+                continue
+            if engine[event] >= 0:
+                free[engine[event]] += 1
+            if unread[event] == 0:
+                room += nbytes[event]
+            for arc in range(pred_start[event], pred_start[event + 1]):
+                before = source[arc]
+                unread[before] -= 1
+                if unread[before] == 0:
+                    room += nbytes[before]
+            for arc in range(succ_start[event], succ_start[event + 1]):
+                after = succ[arc]
+                missing[after] -= 1
+                if missing[after] == 0:
+                    if release[after] > now:
+                        heappush(events, (release[after] << bits) | (n + after))
+                    else:
+                        heappush(ready[queue[after]], place[after])
+        # Whoever comes first by priority among all queues starts, until nothing fits.
+        while True:
+            best = n
+            best_queue = -1
+            for number in range(queues):
+                waiting = ready[number]
+                looked = 0
+                while len(waiting) > 0 and looked < look:
+                    first = waiting[0]
+                    if strict == 1 and first != started:
+                        break
+                    node = node_at[first]
+                    on = engine[node]
+                    if on >= 0 and free[on] == 0:
+                        break
+                    if nbytes[node] <= room:
+                        if first < best:
+                            best = first
+                            best_queue = number
+                        break
+                    if strict == 1:
+                        break
+                    passed_over[looked] = heappop(waiting)
+                    looked += 1
+                for back in range(looked):
+                    heappush(waiting, passed_over[back])
+            if best_queue < 0:
+                break
+            # It need not be the first of its queue: what is before it does not fit.
+            waiting = ready[best_queue]
+            looked = 0
+            while waiting[0] != best:
+                passed_over[looked] = heappop(waiting)
+                looked += 1
+            heappop(waiting)
+            for back in range(looked):
+                heappush(waiting, passed_over[back])
+            node = node_at[best]
+            room -= nbytes[node]
+            started += 1
+            start[node] = now
+            if engine[node] >= 0:
+                free[engine[node]] -= 1
+            heappush(events, ((now + duration[node]) << bits) | node)
+    return start

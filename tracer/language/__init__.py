@@ -1,0 +1,1 @@
+"""The functions of ``tl``: what they take, check and record."""

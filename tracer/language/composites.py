@@ -1,0 +1,194 @@
+"""The composite GEMM: one command that streams, multiplies and finishes a whole product tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from ...ir import dtypes
+from ...ir.dtypes import DType
+from ...ir.errors import ArgumentError, DTypeError, ShapeError, did_you_mean
+from ...ir.layout import Layout, check_shape, transpose
+from ...ir.ops import OPERATIONS, Family, Scalar
+from ..recording.plans import Static, plain_scalar
+from ..recording.recorder import Read, Recorder
+from ..values.handles import TensorHandle
+from ..values.hbm import Ref
+from .transfers import region_of
+
+__all__ = ["gemm", "ref"]
+
+
+def ref(recorder: Recorder, src: Any, shape: Any, dtype: Any) -> Ref:
+    """A matrix in HBM as a composite's operand: see ``tl.ref``. It must lie inside its tensor: its tiles are read."""
+    tensor, wanted, view, at = region_of(recorder, "ref", src, shape, dtype, ragged=False)
+    if view is None or at is not None:
+        # The fault is recorded. So that the trace can go on, the tensor's first element stands for the whole operand.
+        return Ref(tensor, 0, Layout.of(wanted, (0,) * len(wanted), tensor.dtype))
+    _, offset, layout = view
+    return Ref(tensor, offset, layout)
+
+
+@attrs.frozen
+class _Operand:
+    """One matrix operand, rows by columns as the product sees it. A streamed one has two buffers, filled in turn."""
+
+    name: str
+    storage: int
+    offset: int
+    layout: Layout
+    buffers: tuple[TensorHandle, ...] = ()
+
+    def tile(self, row: int, col: int, rows: int, cols: int) -> Read:
+        """The view of a tile, in place."""
+        row_stride, col_stride = self.layout.strides
+        offset = self.offset + row * row_stride + col * col_stride
+        return self.storage, offset, Layout.of((rows, cols), self.layout.strides, self.layout.dtype)
+
+
+def gemm(
+    recorder: Recorder,
+    op: str,
+    a: Any,
+    b: Any,
+    *,
+    trans_b: bool,
+    tile: Any,
+    out_dtype: Any,
+    epilogue: Sequence[str | tuple[str, Scalar]] | None,
+) -> TensorHandle:
+    """Record a composite GEMM: see ``tl.composite``.
+
+    Allocates the result, one accumulator tile, two buffers per ``ref`` operand; then for m, n, k tile by tile: a load
+    per streamed operand, a dot into the accumulator, and after the last k the epilogue into the result.
+    """
+    if op != "gemm":
+        raise ArgumentError(f"composite {op!r}", help=did_you_mean(str(op), ["gemm"], what="composites"))
+    sizes = check_shape(tile, "tile")
+    if len(sizes) != 3:
+        raise ShapeError(f"tile {sizes}", help="a composite's tile is (m, n, k)")
+    left, right = _matrix(recorder, "a", a), _matrix(recorder, "b", b)
+    if trans_b:
+        right = attrs.evolve(right, layout=transpose(right.layout, ()))
+    (m, k), (k_b, n) = left.layout.shape, right.layout.shape
+    if k != k_b:
+        raise ShapeError(
+            f"composite of {left.layout.shape} and {right.layout.shape}: inner sizes {k} and {k_b} differ",
+            help="(M, K) times (K, N); trans_b=True takes b as (N, K)",
+        )
+    tm, tn, tk = min(sizes[0], m), min(sizes[1], n), min(sizes[2], k)
+    operand_dtype, result_dtype = left.layout.dtype, dtypes.of(out_dtype)
+    wide = operand_dtype.accumulator
+    if result_dtype.is_float != wide.is_float:
+        raise DTypeError(f"composite of {operand_dtype} into {result_dtype}", help=f"out_dtype can be {wide}")
+    # Asked of the product as a whole, so that nothing is recorded of one that cannot be.
+    OPERATIONS["dot"].rule((left.layout, right.layout), out_dtype=wide)
+    steps = _steps(epilogue, wide, result_dtype)
+    result = recorder.allocate(Layout.dense((m, n), result_dtype))
+    accumulator = recorder.allocate(Layout.dense((tm, tn), wide))
+    left = _buffered(recorder, left, a, (tm, tk))
+    # A streamed transposed operand keeps its rows: its buffer holds (n, k) and is read as (k, n).
+    right = _buffered(recorder, right, b, (tn, tk) if trans_b else (tk, tn))
+    with recorder.command():
+        turn = 0
+        for i in range(0, m, tm):
+            for j in range(0, n, tn):
+                rows, cols = min(tm, m - i), min(tn, n - j)
+                total = accumulator._view(Layout.of((rows, cols), accumulator.layout.strides, wide))
+                for depth in range(0, k, tk):
+                    inner = min(tk, k - depth)
+                    x = _fetch(recorder, left, (i, depth, rows, inner), turn, swapped=False)
+                    y = _fetch(recorder, right, (depth, j, inner, cols), turn, swapped=trans_b)
+                    _multiply(recorder, x, y, total, first=depth == 0)
+                    turn += 1
+                row_stride, col_stride = result.layout.strides
+                target = result._view(
+                    Layout.of((rows, cols), result.layout.strides, result_dtype), i * row_stride + j * col_stride
+                )
+                _finish(recorder, steps, total, target)
+    return result
+
+
+def _matrix(recorder: Recorder, name: str, value: Any) -> _Operand:
+    if isinstance(value, TensorHandle):
+        recorder.check_handle(value)
+        operand = _Operand(name, value.storage, value.offset, value.layout)
+    elif isinstance(value, Ref):
+        recorder.check_tensor(value.tensor)
+        operand = _Operand(name, value.tensor.storage, value.offset, value.layout)
+    else:
+        raise ArgumentError(f"composite: operand {name} is {value!r}", help="pass a handle, or tl.ref(tensor)")
+    if operand.layout.ndim != 2:
+        raise ShapeError(f"composite: operand {name} has shape {operand.layout.shape}", help="operands are matrices")
+    return operand
+
+
+def _buffered(recorder: Recorder, operand: _Operand, value: Any, shape: tuple[int, int]) -> _Operand:
+    if not isinstance(value, Ref):
+        return operand
+    layout = Layout.dense(shape, operand.layout.dtype)
+    return attrs.evolve(operand, buffers=(recorder.allocate(layout), recorder.allocate(layout)))
+
+
+def _fetch(recorder: Recorder, operand: _Operand, box: tuple[int, int, int, int], turn: int, *, swapped: bool) -> Read:
+    """The tile of an operand ready to multiply: in place, or loaded into the buffer whose turn it is."""
+    source = operand.tile(*box)
+    if not operand.buffers:
+        return source
+    storage, offset, view = source
+    if swapped:
+        view = transpose(view, ())
+    buffer = operand.buffers[turn % 2]
+    into = buffer._view(Layout.of(view.shape, buffer.layout.strides, view.dtype))
+    static: Static = (("shape", view.shape), ("dtype", view.dtype))
+    recorder.record(recorder.plan("load", (view,), static), ((storage, offset, view),), into=into)
+    return into.storage, into.offset, transpose(into.layout, ()) if swapped else into.layout
+
+
+def _multiply(recorder: Recorder, x: Read, y: Read, total: TensorHandle, *, first: bool) -> None:
+    reads = [x, y] if first else [x, y, (total.storage, total.offset, total.layout)]
+    plan = recorder.plan("dot", tuple(view for _, _, view in reads), (("out_dtype", total.dtype),))
+    recorder.record(plan, reads, into=total)
+
+
+_Step = tuple[str, tuple[Scalar, ...]]
+
+
+def _steps(epilogue: Any, wide: DType, result: DType) -> list[_Step]:
+    """The epilogue's operations; a copy, or a cast, is added where the last one does not give the result's dtype."""
+    steps: list[_Step] = []
+    if isinstance(epilogue, str):
+        raise ArgumentError(f"composite: epilogue {epilogue!r}", help=f"it is a list of steps: [{epilogue!r}]")
+    for entry in epilogue or ():
+        name, *given_scalars = entry if isinstance(entry, tuple | list) and entry else (entry,)
+        scalars = [plain_scalar(value) for value in given_scalars]
+        wanted = {0: (Family.UNARY,), 1: (Family.BINARY,)}.get(len(scalars), ())
+        known = [o.name for o in OPERATIONS.values() if o.family in (Family.UNARY, Family.BINARY)]
+        numbers = all(isinstance(value, bool | int | float) for value in scalars)
+        if name not in known or OPERATIONS[name].family not in wanted or not numbers:
+            raise ArgumentError(
+                f"composite: epilogue step {entry!r}",
+                help=did_you_mean(str(name), known, what='steps are "exp" or ("mul", 0.125)')
+                if name not in known
+                else 'one operand: "exp"; two operands: ("mul", 0.125)',
+            )
+        _, given = OPERATIONS[name].rule((Layout.dense((1,), wide), *scalars))
+        if given is not wide:
+            raise DTypeError(
+                f"composite: epilogue step {entry!r} gives {given}, not {wide}", help="steps keep the dtype"
+            )
+        steps.append((name, tuple(scalars)))
+    if result is not wide:
+        steps.append(("cast", ()))
+    return steps or [("copy_to", ())]
+
+
+def _finish(recorder: Recorder, steps: list[_Step], total: TensorHandle, target: TensorHandle) -> None:
+    """Each step works on the accumulator in place; the last one writes the result's tile."""
+    for number, (name, scalars) in enumerate(steps):
+        static: Static = (("dtype", target.dtype),) if name == "cast" else ()
+        plan = recorder.plan(name, (total.layout, *scalars), static)
+        into = target if number == len(steps) - 1 else total
+        recorder.record(plan, [(total.storage, total.offset, total.layout)], into=into)

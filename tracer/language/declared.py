@@ -1,0 +1,78 @@
+"""The functions of ``tl`` that the operation table declares: their names, signatures and documentation come from it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ...ir import layout as layouts
+from ...ir.ops import OPERATIONS, Family, Operation
+from ..recording.current import CURRENT, current
+from ..values.handles import TensorHandle
+from .calls import as_handle, check_arguments, check_thread, located
+
+__all__ = ["declared", "declared_operations"]
+
+
+def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
+    names = ("x",) if count == 1 else ("a", "b", "c")[:count]
+    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
+
+    def make(name: str) -> Callable[..., TensorHandle]:
+        def function(*operands: Any, **keywords: Any) -> TensorHandle:
+            recorder = CURRENT.get()
+            if recorder is None:
+                check_thread((*operands, *keywords.values()))
+                recorder = current()  # which says that there is none
+            if keywords or len(operands) != count:
+                operands = check_arguments(function, operands, keywords).args
+            return recorder.compute(name, operands)
+
+        function.__signature__ = signature  # type: ignore[attr-defined]  # inspect and documentation look here
+        return function
+
+    return make
+
+
+def _reduction(name: str) -> Callable[..., TensorHandle]:
+    def function(
+        x: TensorHandle, axis: int | None = None, keep_dims: bool = False, *, keepdims: bool | None = None
+    ) -> TensorHandle:
+        keep = bool(keep_dims if keepdims is None else keepdims)
+        handle = as_handle(name, x)
+        number = None if axis is None else layouts.resolve_axis(axis, handle.ndim)
+        return current().compute(name, (handle,), (("axis", number), ("keep_dims", keep)))
+
+    return function
+
+
+def _along_axis(name: str) -> Callable[..., TensorHandle]:
+    def function(x: TensorHandle, axis: int = -1) -> TensorHandle:
+        handle = as_handle(name, x)
+        return current().compute(name, (handle,), (("axis", layouts.resolve_axis(axis, handle.ndim)),))
+
+    return function
+
+
+_MAKERS: dict[Family, Callable[[str], Callable[..., TensorHandle]]] = {
+    Family.UNARY: _elementwise(1),
+    Family.BINARY: _elementwise(2),
+    Family.TERNARY: _elementwise(3),
+    Family.REDUCTION: _reduction,
+    Family.SOFTMAX: _along_axis,
+}
+
+
+def declared(operation: Operation, module: str) -> Callable[..., TensorHandle]:
+    """The function of an operation, as a member of a module."""
+    function = _MAKERS[operation.family](operation.name)
+    function.__name__ = function.__qualname__ = operation.name
+    function.__doc__ = operation.doc
+    function.__module__ = module
+    return located(function) if operation.family in (Family.REDUCTION, Family.SOFTMAX) else function
+
+
+def declared_operations() -> list[Operation]:
+    """The operations whose functions are made from the table, in its order."""
+    return [o for o in OPERATIONS.values() if o.public and o.family in _MAKERS]

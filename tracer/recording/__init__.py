@@ -1,0 +1,1 @@
+"""The recorder: rows of a graph's tables from calls. Usable without ``tl``."""

@@ -1,0 +1,213 @@
+"""What a kernel holds of HBM: tensors, regions and pointers of them, and references that a composite streams."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from ...ir import layout as layouts
+from ...ir.dtypes import DType
+from ...ir.errors import ArgumentError, IndexingError, KernscopeError, ShapeError, shown
+from ...ir.layout import Layout, Shape
+from .refusals import NotInScratch, Owner
+
+__all__ = ["HbmRegion", "HbmTensor", "Pointer", "Ref"]
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class HbmTensor(NotInScratch):
+    """A kernel's tensor argument: ``t[a:b, c:d]`` is a region, ``t + n`` a pointer ``n`` elements past its start."""
+
+    name: str
+    storage: int
+    layout: Layout
+    _recorder: Owner = attrs.field(repr=False)
+
+    @property
+    def shape(self) -> Shape:
+        return self.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.ndim
+
+    @property
+    def dtype(self) -> DType:
+        return self.layout.dtype
+
+    @property
+    def space(self) -> str:
+        """The memory that it lies in, by name: ``"hbm"``."""
+        return self._recorder.space_of(self.storage)
+
+    def region(self) -> HbmRegion:
+        """The whole tensor as a region."""
+        return HbmRegion(self, (0,) * self.ndim, self.shape, (True,) * self.ndim)
+
+    @cached_property
+    def _whole(self) -> HbmRegion:
+        return self.region()
+
+    def __getitem__(self, items: Any) -> HbmRegion:
+        return self._whole[items]
+
+    def __add__(self, elements: int) -> Pointer:
+        return Pointer(self, 0) + elements
+
+    __radd__ = __add__
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise self._refuse(ShapeError("len() of a tensor without dimensions", help="use .shape"))
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"HBM tensor {self.name} {self.layout!r}"
+
+    @property
+    def _owner(self) -> Owner:
+        return self._recorder
+
+
+@attrs.frozen(eq=False, repr=False)
+class HbmRegion(NotInScratch):
+    """A box of an HBM tensor: ``lower`` corner and ``extents`` in the tensor's dimensions; ``kept`` says which of them
+    the region's shape shows (an integer index drops one). It may leave its tensor until it is loaded or stored."""
+
+    tensor: HbmTensor
+    lower: Shape
+    extents: Shape
+    kept: tuple[bool, ...]
+
+    @property
+    def shape(self) -> Shape:
+        return tuple(n for n, keep in zip(self.extents, self.kept, strict=True) if keep)
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    def __getitem__(self, items: Any) -> HbmRegion:
+        """A region of the region. Numbers are offsets, never counted from the end: a negative one lies outside."""
+        entries = list(items) if isinstance(items, tuple) else [items]
+        axes = [axis for axis, keep in enumerate(self.kept) if keep]
+        dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]  # `in` would compare handles with ==
+        if dots:
+            entries[dots[0] : dots[0] + 1] = [slice(None)] * (len(axes) - len(entries) + 1)
+        if len(entries) > len(axes):
+            raise self._refuse(
+                IndexingError(f"{len(entries)} indices for {self!r}", help=f"it has {len(axes)} dimensions")
+            )
+        lower, extents, kept = list(self.lower), list(self.extents), self.kept
+        for axis, entry in zip(axes, entries, strict=False):
+            if entry.__class__ is slice and entry.step is None:
+                start = 0 if entry.start is None else entry.start
+                stop = extents[axis] if entry.stop is None else entry.stop
+                if start.__class__ is not int or stop.__class__ is not int:
+                    start, stop, _ = self._bounds(entry, extents[axis])
+            else:
+                start, stop, keep = self._bounds(entry, extents[axis])
+                if not keep:
+                    kept = (*kept[:axis], False, *kept[axis + 1 :])
+            if stop <= start:
+                raise self._refuse(
+                    ShapeError(
+                        f"slice {start}:{stop} of dimension {axis} of {self!r} has no elements",
+                        help="the stop must be above the start (negative numbers do not count from the end)",
+                    )
+                )
+            lower[axis] += start
+            extents[axis] = stop - start
+        return HbmRegion(self.tensor, tuple(lower), tuple(extents), kept)
+
+    def _bounds(self, entry: Any, size: int) -> tuple[int, int, bool]:
+        if entry is None:
+            raise self._refuse(IndexingError("None in an HBM region", help="load it, then h[:, None]"))
+        try:
+            if not isinstance(entry, slice):
+                start = layouts.as_index(entry)
+                return start, start + 1, False
+            if entry.step is not None and layouts.as_index(entry.step) != 1:
+                raise IndexingError(f"slice step {entry.step}", help="regions are boxes: only slices of step 1")
+            start = 0 if entry.start is None else layouts.as_index(entry.start)
+            return start, size if entry.stop is None else layouts.as_index(entry.stop), True
+        except KernscopeError as error:
+            raise self._refuse(error) from None
+
+    @property
+    def _owner(self) -> Owner:
+        return self.tensor._recorder
+
+    def __repr__(self) -> str:
+        parts = ", ".join(
+            f"{lo}:{lo + n}" if keep else str(lo)
+            for lo, n, keep in zip(self.lower, self.extents, self.kept, strict=True)
+        )
+        return f"{self.tensor.name}[{parts}]"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Pointer(NotInScratch):
+    """A place in an HBM tensor, ``offset`` elements past its start."""
+
+    tensor: HbmTensor
+    offset: int
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    def __add__(self, elements: int) -> Pointer:
+        try:
+            return Pointer(self.tensor, self.offset + layouts.as_index(elements))
+        except IndexingError:
+            raise self._refuse(
+                ArgumentError(
+                    f"{self!r} + {shown(elements)}",
+                    help="a pointer moves by a Python integer of elements; to compute with its values, tl.load them",
+                )
+            ) from None
+
+    __radd__ = __add__
+
+    def __sub__(self, elements: int) -> Pointer:
+        try:
+            return self + -layouts.as_index(elements)
+        except IndexingError:
+            raise self._refuse(
+                ArgumentError(f"{self!r} - {shown(elements)}", help="a pointer moves by a Python integer of elements")
+            ) from None
+
+    @property
+    def _owner(self) -> Owner:
+        return self.tensor._recorder
+
+    def __repr__(self) -> str:
+        return f"{self.tensor.name}+{self.offset}"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Ref(NotInScratch):
+    """An operand of a composite that stays in HBM and is streamed tile by tile: a matrix at ``offset`` elements."""
+
+    tensor: HbmTensor
+    offset: int
+    layout: Layout
+    _first = "pass it to tl.composite, or tl.load the region"
+
+    @property
+    def _owner(self) -> Owner:
+        return self.tensor._recorder
+
+    def __repr__(self) -> str:
+        return f"ref of {self.tensor.name}+{self.offset} {self.layout!r}"
+
+    @property
+    def shape(self) -> Shape:
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.layout.dtype
