@@ -24,7 +24,7 @@ __all__ = ["describe_access", "format_graph", "format_node", "quote"]
 def _escaped(name: str) -> str:
     """As :func:`quote`, and different names stay different: a backslash is doubled, so that a line break and a name
     that spells one with a backslash do not look alike."""
-    return quote(name.replace("\\", "\\\\")) if name.isprintable() else quote(name)
+    return quote(name.replace("\\", "\\\\"))
 
 
 def describe_access(graph: GraphColumns, row: int) -> str:
