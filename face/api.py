@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..backends.execution.comparison import Comparison, compare_with_reference
 from ..backends.execution.execute import execute
 from ..checker.check import check
@@ -26,7 +27,7 @@ from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
 from ..scheduler.policy.registry import LADDER
 from ..scheduler.result.ladder import Ladder
 from ..scheduler.result.ladder import compare as compare_policies
-from ..scheduler.result.schedule import Schedule, known_machine
+from ..scheduler.result.schedule import Schedule
 from ..scheduler.result.schedule import schedule as schedule_graph
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.recording.recorder import DEFAULT_MAX_NODES
@@ -199,8 +200,8 @@ def lint(
     if isinstance(subject, Graph):
         if trace_twice:
             raise OptionError("trace_twice with a graph", help="it was traced already: pass the kernel or its launch")
-        described = load_machine(machine) if machine is not None else known_machine(subject)
-        return lint_graph(subject, machine=described, title=subject.kernel, **chosen)
+        described = None if machine is None else load_machine(machine)
+        return lint_graph(Analysis(subject, described), title=subject.kernel, **chosen)
     subject = _with_default_launch(subject, args, kwargs)
     faults = {"on_overflow": "record", "on_bounds": "record"}
     traced = retracing(lambda: _trace(subject, args, kwargs, ranks=ranks, machine=machine, **faults), trace_twice)
@@ -208,12 +209,12 @@ def lint(
     described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
     name = traced.graph.kernel
     title = f"{name}:{subject.name}" if isinstance(subject, Launch) and subject.name else name
-    return lint_retraced(traced, machine=described, title=title, twice=trace_twice, **chosen)
+    return lint_retraced(traced, described, title=title, twice=trace_twice, **chosen)
 
 
-def lint_retraced(traced: Retraced, *, twice: bool | None, **options: Any) -> LintReport:
+def lint_retraced(traced: Retraced, machine: Machine, *, twice: bool | None, **options: Any) -> LintReport:
     """Lint a graph with what came of tracing it again; its ``notes`` say where that was left out for its time."""
-    report = lint_graph(traced.graph, again=traced.again, **options)
+    report = lint_graph(Analysis(traced.graph, machine), again=traced.again, **options)
     if traced.again is not None or twice is not None:
         return report
     note = (
