@@ -27,6 +27,7 @@ from ...ir.errors import (
     UseAfterScopeError,
     shown,
 )
+from ...ir.frames import OwnFolders
 from ...ir.graph import Graph
 from ...ir.layout import Layout, Shape
 from ...ir.location import Location
@@ -57,9 +58,10 @@ class Recorder:
     """Records the ranks of one trace, one after the other, into one graph.
 
     ``target`` gives the scratch budget and the topology. ``strict`` raises ``UseAfterScopeError`` at the first use of a
-    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``sites`` goes on
-    with those of an earlier trace; faults at the stack rows ``handled`` are raised in any case. ``raised`` are the
-    overflows and accesses out of bounds that were, each with its stack row.
+    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``boundary`` and ``own``
+    are those of a :class:`SiteTable`; ``sites`` goes on with those of an earlier trace. Faults at the stack rows
+    ``handled`` are raised in any case. ``raised`` are the overflows and accesses out of bounds that were, each with its
+    stack row.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Recorder:
         on_bounds: str = "raise",
         max_nodes: int = DEFAULT_MAX_NODES,
         boundary: CodeType | None = None,
+        own: OwnFolders = (),
         sites: SiteTable | None = None,
         handled: frozenset[int] = frozenset(),
     ) -> None:
@@ -81,7 +84,7 @@ class Recorder:
         self.on_overflow = on_overflow
         self.on_bounds = on_bounds
         self.max_nodes = max_nodes
-        self.sites = SiteTable(boundary) if sites is None else sites
+        self.sites = SiteTable(boundary, own) if sites is None else sites
         self.handled = handled
         self.raised: list[tuple[int, KernscopeError]] = []
         self.rank = -1
