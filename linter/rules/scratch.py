@@ -120,9 +120,12 @@ def _overflow_help(
     giant = max(lines, key=lambda line: line.largest_bytes)
     smaller = _smaller(context, giant)
     if giant.largest_bytes > budget:
-        return f"{_at(context, giant)} alone takes {giant.largest_bytes:,} B, which no scope can help: {smaller}"
+        why = ", which no scope can help" if context.graph.is_scoped else ""
+        return f"{_at(context, giant)} alone takes {giant.largest_bytes:,} B{why}: {smaller}"
     if fix is not None:
         return fix.title
+    if not context.graph.is_scoped:
+        return f"{smaller}; {_at(context, lines[0])} holds the most when it overflows"
     if unscoped is None:
         return (
             f"{smaller}; or give bytes back earlier: put lines whose results are needed only for a while in "

@@ -37,7 +37,7 @@ from ...ir.target import OPPOSITE, Target
 from ..values.handles import TensorHandle
 from ..values.hbm import HbmTensor
 from ..values.refusals import first_step
-from ..values.scratch import Scope, ScratchAllocator
+from ..values.scratch import AutomaticLifetimes, Scope, ScratchAllocator
 from .plans import Plan, Planner, Static, plain_scalar, scalar_key
 from .rows import READ, WRITE, Rows, frame_table, stack_table
 from .sites import CallChain, SiteTable
@@ -59,7 +59,8 @@ class Recorder:
 
     ``target`` gives the scratch budget and the topology. ``strict`` raises ``UseAfterScopeError`` at the first use of a
     handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``boundary`` and ``own``
-    are those of a :class:`SiteTable`; ``sites`` goes on with those of an earlier trace. Faults at the stack rows
+    are those of a :class:`SiteTable`. ``automatic``: there are no scopes, and allocations get their addresses after the
+    trace, which cannot overflow; ``sites`` goes on with those of an earlier trace. Faults at the stack rows
     ``handled`` are raised in any case. ``raised`` are the overflows and accesses out of bounds that were, each with its
     stack row.
     """
@@ -75,6 +76,7 @@ class Recorder:
         max_nodes: int = DEFAULT_MAX_NODES,
         boundary: CodeType | None = None,
         own: OwnFolders = (),
+        automatic: bool = False,
         sites: SiteTable | None = None,
         handled: frozenset[int] = frozenset(),
     ) -> None:
@@ -84,6 +86,7 @@ class Recorder:
         self.on_overflow = on_overflow
         self.on_bounds = on_bounds
         self.max_nodes = max_nodes
+        self.automatic = automatic
         self.sites = SiteTable(boundary, own) if sites is None else sites
         self.handled = handled
         self.raised: list[tuple[int, KernscopeError]] = []
@@ -117,8 +120,13 @@ class Recorder:
         """Start the next rank with an empty scratch."""
         self.rank += 1
         self.rows.rank_starts.append(self.node_count)
+        self.rows.rank_storages.append(self._storage_count)
         self._own_storages = self._storage_count
-        self._allocator = ScratchAllocator(self.target, self._scope_row(-1, 0, "", -1))
+        self._allocator = (
+            AutomaticLifetimes(self.target)
+            if self.automatic
+            else ScratchAllocator(self.target, self._scope_row(-1, 0, "", -1))
+        )
 
     @property
     def allocator(self) -> ScratchAllocator:
@@ -152,8 +160,12 @@ class Recorder:
         """Open a scope: records its ``scope_enter``."""
         self.check_thread()
         stack = self.sites.here()
-        row = self._scope_row(self.allocator.scope.row, self.allocator.cursor, name, stack)
-        scope = self.allocator.open(row, name)
+        try:
+            scope = self.allocator.open(len(self.rows.scopes), name)
+        except KernscopeError as error:
+            raise self.located(error) from None
+        assert scope.parent is not None
+        row = self._scope_row(scope.parent.row, scope.base, name, stack)
         self.rows.scopes[row][2] = self._marker("scope_enter", row, stack)
         return scope
 
