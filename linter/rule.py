@@ -21,7 +21,7 @@ from .edits import Fix
 from .findings import Place, Severity
 from .suppressions import Suppression
 
-__all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
+__all__ = ["Finding", "LintContext", "Option", "Rule"]
 
 OptionValue = bool | int | str
 
@@ -119,6 +119,10 @@ class LintContext:
         """The stack row of a node; -1 for none."""
         return -1 if node is None else int(self.graph.nodes.stack[node])
 
+    def op_of(self, node: int | None) -> str:
+        """The name of a node's operation; ``nothing`` for none."""
+        return "nothing" if node is None else self.graph[node].op
+
     def line(self, stack: int) -> str:
         """A row of the stack table for a sentence: ``line 12``."""
         place = self.location(stack)
@@ -148,8 +152,3 @@ class Rule:
     check: Callable[[LintContext, Mapping[str, Any]], Iterable[Finding]]
     options: tuple[Option, ...] = ()
     judges_suppressions: bool = False
-
-
-def times(count: int) -> str:
-    """``, 3 times``: how often a fault occurs, where it is more than once."""
-    return "" if count <= 1 else f", {count:,} times"

@@ -133,10 +133,14 @@ class Liveness:
         """The same as columns: no object for each."""
         return find_violations(self.graph)
 
+    def peak_allocation(self, rank: int | None = None) -> int:
+        """The allocation (storage row) with which a rank (by default the fullest) reaches its peak first; -1: none."""
+        return self._peak_allocation[self.fullest_rank if rank is None else rank]
+
     def held_at_peak(self, rank: int | None = None) -> IntArray:
         """The allocations (storage rows) that a rank, by default the fullest, holds at its peak, in order of making."""
         chosen = self.fullest_rank if rank is None else rank
-        top = self._peak_allocation[chosen]
+        top = self.peak_allocation(chosen)
         if top < 0:
             return np.zeros(0, dtype=np.int64)
         graph, storages = self.graph, self.graph.storages
@@ -170,7 +174,7 @@ class Liveness:
         if not len(rows):
             return ()
         storages, names = self.graph.storages, self.graph.names
-        top = self._peak_allocation[self.fullest_rank if rank is None else rank]
+        top = self.peak_allocation(rank)
         dead = self.last_access[rows] < self.graph.acquired[top]
         stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
         held = np.zeros((2, len(stacks)), dtype=np.int64)

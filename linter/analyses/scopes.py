@@ -10,7 +10,18 @@ from ...ir.tables import IntArray
 from ...memory.liveness import Liveness
 from .allocations import call_parts, line_numbers
 
-__all__ = ["DeadAtPeak", "UnscopedLoop", "dead_at_peak", "find_unscoped_loops", "peak_with_copies", "peak_with_scopes"]
+__all__ = [
+    "GROWTH_FROM",
+    "DeadAtPeak",
+    "UnscopedLoop",
+    "dead_at_peak",
+    "find_unscoped_loops",
+    "peak_with_copies",
+    "peak_with_scopes",
+]
+
+#: From how many allocations of one line on a loop is said to grow, unless an option says otherwise.
+GROWTH_FROM = 3
 
 
 @attrs.frozen(eq=False)
