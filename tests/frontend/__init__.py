@@ -4,6 +4,6 @@ Its kernels are what the shared generator draws (:mod:`kernelgen`), less their s
 lifetimes, and addresses come from a pass after the trace.
 """
 
-from .straight_line import record, unplaced
+from .straight_line import FOLDERS, record, unplaced
 
-__all__ = ["record", "unplaced"]
+__all__ = ["FOLDERS", "record", "unplaced"]
