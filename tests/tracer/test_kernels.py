@@ -193,6 +193,21 @@ def test_ranks_are_a_positive_integer(options: dict[str, Any]) -> None:
     assert ks.trace(rows, ks.hbm((8, 8), "f32"), ranks=np.int64(2)).ranks == 2
 
 
+@pytest.mark.parametrize(("ranks", "max_nodes"), [(10**20, 3_000_000), (3_000_001, 3_000_000), (2**31, 2**31 - 1)])
+def test_more_ranks_than_nodes_are_refused_before_the_first(ranks: int, max_nodes: int) -> None:
+    """A kernel that records nothing would be called for each, and meet no limit; nothing is numbered past int32."""
+
+    def called() -> None:
+        raise AssertionError
+
+    with pytest.raises(ks.ArgumentError, match=f"ranks={ranks}: more than the {max_nodes:,} nodes") as caught:
+        ks.trace(called, ranks=ranks, max_nodes=max_nodes)
+    assert f"at most {max_nodes:,} ranks" in caught.value.help
+    with pytest.raises(ks.OptionError, match="max_nodes=2147483648"):
+        ks.trace(called, max_nodes=2**31)
+    assert ks.trace(lambda: None, ranks=4, max_nodes=4).ranks == 4
+
+
 @pytest.mark.parametrize(
     "options",
     [{"on_overflow": "recrod"}, {"on_overflow": None}, {"max_nodes": 0}, {"max_nodes": -1}, {"max_nodes": 1.5}],
