@@ -294,8 +294,8 @@ def test_arrays_of_every_dtype_of_the_device(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("array", "error", "words"),
     [
-        (np.zeros((4, 8)), ks.DTypeError, "argument x: numpy dtype float64"),
-        (np.zeros(4, np.int64), ks.DTypeError, "int64"),
+        (np.zeros((4, 8), ">f8"), ks.DTypeError, "argument x: numpy dtype >f8"),
+        (np.zeros(4, ">i8"), ks.DTypeError, ">i8"),
         (np.zeros(4, np.complex64), ks.DTypeError, "complex64"),
         (np.zeros(4, ">f4"), ks.DTypeError, ">f4"),
         (np.zeros(4, object), ks.DTypeError, "object"),
@@ -303,11 +303,11 @@ def test_arrays_of_every_dtype_of_the_device(dtype: str) -> None:
     ],
 )
 def test_arrays_that_the_device_cannot_hold_are_refused(array: Any, error: type[ks.KernscopeError], words: str) -> None:
-    """The argument is named; for f64 and i64 the help is the conversion to write."""
+    """The argument is named; for numbers in another byte order the help is the conversion to write."""
     with pytest.raises(error) as caught:
         ks.trace(lambda x: None, array)
     assert words in str(caught.value)
-    if array.dtype in (np.float64, np.int64):
+    if error is ks.DTypeError and array.dtype.kind in "fi":
         assert "astype" in caught.value.help
 
 
