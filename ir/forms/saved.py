@@ -62,6 +62,8 @@ TABLES: dict[str, type[Table]] = {
 _LARGEST = 1 << 48
 #: So much of a message is shown that quotes the file.
 _BRIEF = 300
+#: The attributes that hold a kernel's own numbers, and no sizes.
+_NUMBERS = ("scalars", "value", "pad")
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -184,7 +186,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         "names": tuple(_of(str, name) for name in _of(list, header["names"])),
         "layouts": tuple(_layout(entry) for entry in _of(list, header["layouts"])),
         "attributes": tuple(
-            {_of(str, key): _decode(value) for key, value in _of(dict, entry).items()}
+            {_of(str, key): _decode(value, key in _NUMBERS) for key, value in _of(dict, entry).items()}
             for entry in _of(list, header["attributes"])
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
@@ -300,14 +302,15 @@ def _fault(entry: Any) -> BoundsFault:
     return BoundsFault(_integer(node, 0), _integer(storage, 0), _shape(lower), _shape(upper))
 
 
-def _decode(value: Any) -> Any:
+def _decode(value: Any, is_number: bool) -> Any:
+    """An attribute; where it is a number that a kernel computes with, its operation's rule says how large it can be."""
     match value:
         case bool() | str() | None:
             return value
         case int():
-            return _integer(value)
+            return value if is_number else _integer(value)
         case list():
-            return tuple(_decode(item) for item in value)
+            return tuple(_decode(item, is_number) for item in value)
         case {"float": str(text)} if len(value) == 1:
             return float.fromhex(text)
         case {"dtype": str(name)} if len(value) == 1:
