@@ -57,7 +57,7 @@ def check_counts(folded: Folded) -> None:
 
 
 def test_a_box_names_its_commonest_operation_first() -> None:
-    """By number, the most first; equal numbers by name. And it stands for the first of its nodes, in that one's frame."""
+    """By number, the most first; equal numbers by name. It stands for the first of its nodes, in that one's frame."""
 
     def mixed(o: ks.HbmTensor) -> None:
         with tl.scratch_scope("part"):
