@@ -103,6 +103,17 @@ def test_a_large_instance_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -
         assert not overlaps(blocks, placed.address.tolist())
 
 
+def test_an_instance_is_large_by_its_pairs_of_live_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many pairs as the limit says are searched, one more are not."""
+    tight = [(2, 2, 2), (0, 1, 3), (3, 3, 3), (1, 3, 2), (0, 2, 3), (1, 2, 2), (4, 1, 3)]
+    pairs = sum(max(a[0], b[0]) < min(a[0] + a[1], b[0] + b[1]) for at, a in enumerate(tight) for b in tight[at + 1 :])
+    monkeypatch.setattr(module, "_MOST_PAIRS", pairs - 1)
+    small = place(tight)
+    assert (small.tried, small.limited) == (1, True)
+    monkeypatch.setattr(module, "_MOST_PAIRS", pairs)
+    assert place(tight).tried > 1
+
+
 @given(st.one_of(kernelgen.programs(), kernelgen.programs(faults=True), kernelgen.programs(ranks=2, max_size=20)))
 @kernelgen.examples(40)
 def test_allocations_that_are_live_together_lie_apart(program: kernelgen.Program) -> None:
