@@ -196,6 +196,19 @@ def test_a_place_stands_for_its_like(sequence: list[int]) -> None:
     assert (first <= np.arange(len(symbols))).all()
 
 
+@pytest.mark.parametrize(
+    ("sequence", "stands"),
+    [
+        ([0, 1, 2, 0, 1, 2, 2], [0, 1, 2, 3, 4, 5, 5]),
+        ([2, 2, 0, 1, 2, 0, 1], [0, 0, 2, 3, 4, 5, 6]),
+        ([0, 1, 0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 4, 5, 6, 7]),
+    ],
+)
+def test_repeats_do_not_overlap(sequence: list[int], stands: list[int]) -> None:
+    """A place that a shorter repeat has taken belongs to no longer one, were it only one place."""
+    assert first_of_repeats(np.array(sequence)).tolist() == stands
+
+
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8, unique=True), st.integers(1, 6), st.integers(0, 4))
 def test_a_repeated_stretch_is_found(stretch: list[int], times: int, around: int) -> None:
     """Whatever stands before and after it."""
