@@ -23,6 +23,7 @@ from kernscope.backends.graph_picture import drawing, renderer
 from kernscope.backends.graph_picture.dot import dot_text, label_text
 from kernscope.backends.graph_picture.drawing import draw
 from kernscope.backends.graph_picture.folding import Grade, fold
+from kernscope.backends.graph_picture.model_explorer import model_explorer_document
 from kernscope.backends.graph_picture.renderer import find_renderers, render
 from kernscope.ir.forms.text import quote
 
@@ -490,3 +491,17 @@ def test_model_explorer_gets_large_graphs_folded() -> None:
     """Above 50,000 nodes what repeats is one node of the picture."""
     made = draw(pk.sweep(12_000), format="json")
     assert made.folding.startswith("7 boxes")
+
+
+def test_model_explorer_tells_what_a_node_of_its_graph_stands_for() -> None:
+    """A single operation: engine, the first node as text, its line. A box of several: how often each occurs."""
+
+    def attributes(grade: Grade) -> list[dict[str, str]]:
+        (shown,) = model_explorer_document(fold(pk.sweep(3), grade))["graphs"]
+        return [{pair["key"]: pair["value"] for pair in node["attrs"]} for node in shown["nodes"]]
+
+    (load,) = (known for known in attributes(Grade.ITERATIONS) if known["node"].split(" = ")[1].startswith("load"))
+    assert (load["nodes"], load["engine"]) == ("3", "dma_read")
+    assert load["source"].startswith("picturekernels.py:")
+    boxes = attributes(Grade.SCOPES)
+    assert {"nodes": "15", "load": "3", "dot": "3", "exp": "3", "add": "3", "copy_to": "3"} in boxes

@@ -163,9 +163,7 @@ def test_the_price_of_reuse_is_exact() -> None:
     assert chain.by_engine() == {"dma_read": 4 * 164_000, "dma_write": 4 * 164_000}
     line = reusing.function.__code__.co_firstlineno + 5
     place = f"test_schedule.py:{line}"
-    assert str(price) == (
-        f"reused scratch costs 492 ns (37.5 %)\n  {place} waits for {place}: 492 ns in 3 nodes"
-    )
+    assert str(price) == (f"reused scratch costs 492 ns (37.5 %)\n  {place} waits for {place}: 492 ns in 3 nodes")
     assert str(chain).splitlines() == [
         f"{cause}: {format_ps(ps)} ({100 * ps / (8 * 164_000):.0f} %)" for cause, ps in chain.by_cause().items()
     ]
