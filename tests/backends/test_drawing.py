@@ -25,7 +25,9 @@ from kernscope.backends.graph_picture.drawing import draw
 from kernscope.backends.graph_picture.folding import Grade, fold
 from kernscope.backends.graph_picture.model_explorer import model_explorer_document
 from kernscope.backends.graph_picture.renderer import find_renderers, render
+from kernscope.backends.graph_picture.selection import Selection
 from kernscope.ir.forms.text import quote
+from kernscope.ir.tables import Reason
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
 needs_scripts = pytest.mark.skipif(os.name == "nt", reason="stands in for dot with a shell script")
@@ -453,6 +455,42 @@ def test_implied_data_edges_can_be_left_out() -> None:
     arrows = [draw(graph, format="dot", reduce=on).dot.count("reason-data") for on in (False, True)]
     assert arrows == [4, 3]
     assert "1 data edges that others imply are left out" in draw(graph, format="dot", reduce=True).folding
+
+
+@pytest.mark.parametrize(("crowd", "hides"), [(9 / 7, False), (8.9 / 7, True)])
+def test_a_crowd_of_reused_bytes_is_not_drawn(monkeypatch: pytest.MonkeyPatch, crowd: float, hides: bool) -> None:
+    """Where war and waw edges outnumber the boxes by too much they are left out, and it is said how many; those along
+    the critical chain stay, and so do all others."""
+
+    @ks.kernel
+    def crowded(x: ks.HbmTensor, o: ks.HbmTensor) -> None:
+        for _ in range(30):
+            with tl.scratch_scope("tile"):
+                tile, *parts = (tl.load(x[:, :]) for _ in range(4))
+                both = parts[0] + parts[1]
+                tl.copy_to(tile, (both + parts[2] + tile) + both)
+                tl.store(o[:, :], tile)
+
+    graph = ks.trace(crowded, ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32"))
+    folded = fold(graph, Grade.ITERATIONS)
+    edges = folded.edges
+    weak = [Reason(reason) >= Reason.WAR for reason in edges.reason.tolist()]
+    assert (len(folded.boxes), sum(weak)) == (7, 9)
+    row = next(at for at, reason in enumerate(graph.edges.reason.tolist()) if Reason(reason) is Reason.WAR)
+    chain = [int(graph.edges.source[row]), int(graph.edges.target[row])]
+    along = tuple(folded.box_of[chain].tolist())
+    monkeypatch.setattr(drawing, "_CROWD", crowd)
+    for nodes in (chain, []):
+        view = drawing._View(Selection(), nodes, reduce=False)
+        prepared = view.prepare(folded)
+        kept = [
+            not hides or not bad or (nodes != [] and pair == along)
+            for bad, pair in zip(weak, zip(edges.source.tolist(), edges.target.tolist(), strict=True), strict=True)
+        ]
+        assert len(re.findall(r"class=\"reason-", prepared.text)) == sum(kept)
+        gone = sum(n for n, stays in zip(edges.count.tolist(), kept, strict=True) if not stays)
+        assert (f"{gone:,} war and waw edges are not drawn" in prepared.said) is hides
+        assert sum(kept) - sum(not bad for bad in weak) == (9 if not hides else 1 if nodes else 0)
 
 
 def test_more_boxes_than_can_be_laid_out_are_refused(tmp_path: Path) -> None:
