@@ -14,6 +14,7 @@ import kernscope as ks
 from kernscope import MachineError, TargetMismatchError, tl
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_long import gqa_attention_decode_long_kernel
+from kernscope.machine.units import format_ps
 from kernscope.scheduler.policy.problem import make_problem
 from kernscope.scheduler.result.causes import Cause
 from kernscope.scheduler.result.ladder import compare
@@ -161,6 +162,14 @@ def test_the_price_of_reuse_is_exact() -> None:
     assert chain.by_cause()["waiting for reused scratch"] == 3 * 164_000
     assert chain.by_reason() == {"data": 4 * 164_000, "war": 3 * 164_000, "end": 164_000}
     assert chain.by_engine() == {"dma_read": 4 * 164_000, "dma_write": 4 * 164_000}
+    line = reusing.function.__code__.co_firstlineno + 5
+    place = f"test_schedule.py:{line}"
+    assert str(price) == (f"reused scratch costs 492 ns (37.5 %)\n  {place} waits for {place}: 492 ns in 3 nodes")
+    assert str(chain).splitlines() == [
+        f"{cause}: {format_ps(ps)} ({100 * ps / (8 * 164_000):.0f} %)" for cause, ps in chain.by_cause().items()
+    ]
+    assert sum(chain.by_cause().values()) == 8 * 164_000
+    assert len(found.waited_for) == len(found)
 
 
 def test_the_json_is_enough_to_verify_by(ring: ks.Graph) -> None:
