@@ -69,15 +69,20 @@ LATENCY_MODELS: Mapping[Kind, LatencyModel] = MappingProxyType(
 )
 
 
-def duration_ps(machine: Machine, operation: Operation, work: Work, dtype: DType) -> int:
-    """The duration of one node in picoseconds, rounded up; 0 for what takes no engine."""
-    return _duration(machine, engine_by_operation(machine)[OPERATIONS.code(operation.name)], operation, work, dtype)
+def duration_ps(machine: Machine, operation: Operation, work: Work, dtype: DType, direction: str = "") -> int:
+    """The duration of one node in picoseconds, rounded up; 0 for what takes no engine. Of a message in a
+    ``direction``, else of one in a direction without numbers of its own."""
+    engine = engine_by_operation(machine)[OPERATIONS.code(operation.name)]
+    return _duration(machine, engine, operation, work, dtype, direction)
 
 
-def _duration(machine: Machine, engine: Engine | None, operation: Operation, work: Work, dtype: DType) -> int:
+def _duration(
+    machine: Machine, engine: Engine | None, operation: Operation, work: Work, dtype: DType, direction: str
+) -> int:
     if engine is None:
         return 0
-    return math.ceil(LATENCY_MODELS[engine.kind](engine.cost, machine.cycle_ps, operation, work, dtype))
+    cost = engine.cost.toward(direction) if isinstance(engine.cost, Link) and direction else engine.cost
+    return math.ceil(LATENCY_MODELS[engine.kind](cost, machine.cycle_ps, operation, work, dtype))
 
 
 def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
@@ -86,13 +91,14 @@ def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     Raises ``MachineError`` where they add up to more than an int64 schedule can hold (about 26 days).
     """
     nodes = graph.nodes
-    first, inverse = _unique_work(nodes)
-    columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype)
+    toward = _directions(graph)
+    first, inverse = _unique_work(nodes, toward)
+    columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype, toward)
     rows = zip(*(column[first].tolist() for column in columns), strict=True)
-    engines = engine_by_operation(machine)
+    engines, names = engine_by_operation(machine), (*graph.target.directions, "")
     each = [
-        _duration(machine, engines[op], OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype])
-        for op, a, b, c, dtype in rows
+        _duration(machine, engines[op], OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype], names[direction])
+        for op, a, b, c, dtype, direction in rows
     ]
     total = sum(ps * int(n) for ps, n in zip(each, np.bincount(inverse, minlength=len(each)), strict=True))
     _check_total(machine, total, "the durations add")
@@ -107,10 +113,19 @@ def _check_total(machine: Machine, total_ps: int, what: str) -> None:
         )
 
 
-def _unique_work(nodes: NodeTable) -> tuple[IntArray, IntArray]:
-    """For each distinct (operation, work, dtype) the first node that has it; and for each node which one it has."""
+def _directions(graph: GraphColumns) -> IntArray:
+    """By node the direction in which it sends, an index into ``Target.directions``; -1 for what sends nothing."""
+    found = np.full(len(graph.nodes), -1, dtype=np.int64)
+    sends = np.flatnonzero(OPERATIONS.sends[graph.nodes.op])
+    found[sends] = graph.channels.direction[graph.nodes.channel[sends]]
+    return found
+
+
+def _unique_work(nodes: NodeTable, toward: IntArray) -> tuple[IntArray, IntArray]:
+    """For each distinct (operation, work, dtype, direction) the first node that has it; and for each node which one it
+    has."""
     key = nodes.op.astype(np.int64) * len(dtypes.ALL) + nodes.dtype
-    for column in (nodes.work0, nodes.work1, nodes.work2):
+    for column in (nodes.work0, nodes.work1, nodes.work2, toward):
         # Renumbered at each step: below (number of nodes) ** 2, which fits.
         values, place = np.unique(column, return_inverse=True)
         _, key = np.unique(key * max(len(values), 1) + place, return_inverse=True)
@@ -124,7 +139,12 @@ def latencies_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     costs = [engine.cost if engine is not None else None for engine in engine_by_operation(machine)]
     by_code = [math.ceil(cost.latency_ns * _PS_PER_NS) if isinstance(cost, Dma | Link) else 0 for cost in costs]
     by_code = [min(ps, LONGEST_PS) for ps in by_code]  # what is used is less, or its duration were too long
-    return np.array(by_code, dtype=np.int64)[graph.nodes.op]
+    found: IntArray = np.array(by_code, dtype=np.int64)[graph.nodes.op]
+    toward = _directions(graph)
+    for number in np.unique(toward[toward >= 0]).tolist():
+        latency = machine.link.toward(graph.target.directions[number]).latency_ns
+        found[toward == number] = min(math.ceil(latency * _PS_PER_NS), LONGEST_PS)
+    return found
 
 
 def issue_cost_ps(graph: GraphColumns, machine: Machine) -> IntArray:

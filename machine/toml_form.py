@@ -259,7 +259,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Table):
         return {"default": value.default, **dict(value.listed)}
     if attrs.has(type(value)):
-        return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        held = {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+        return {name: plain(one) for name, one in held.items() if one is not None}
     return list(value) if isinstance(value, tuple) else value
 
 
