@@ -59,7 +59,7 @@ class Graph(GraphColumns):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<Graph {self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, ranks={self.ranks}>"
+        return f"<Graph {quote(self.kernel)}: {len(self):,} nodes, {len(self.edges):,} edges, ranks={self.ranks}>"
 
     def __str__(self) -> str:
         """The stable text form."""
@@ -214,7 +214,7 @@ class Storage:
         return self.graph.location(int(self.graph.storages.stack[self.row]))
 
     def __str__(self) -> str:
-        return f"{self.name or f'#{self.row}'} {self.layout!r}"
+        return f"{quote(self.name) or f'#{self.row}'} {self.layout!r}"
 
 
 @attrs.frozen

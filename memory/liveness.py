@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ir.columns import GraphColumns, expect_graph
 from ..ir.errors import OptionError, did_you_mean
+from ..ir.forms.text import quote
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode
 from .growth import Growth, find_growth
@@ -208,7 +209,7 @@ class Liveness:
 
     def __repr__(self) -> str:
         return (
-            f"<Liveness {self.graph.kernel}: peak {self.peak_bytes:,} of {self.budget_bytes:,} B, "
+            f"<Liveness {quote(self.graph.kernel)}: peak {self.peak_bytes:,} of {self.budget_bytes:,} B, "
             f"bound {self.peak_bound_bytes:,} B, violations={len(self.violation_columns)}>"
         )
 

@@ -18,6 +18,7 @@ from ..ir.errors import ArgumentError, LaunchError, did_you_mean
 from ..ir.frozen_map import FrozenMap
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.location import Location
+from ..ir.printable import printable
 from .recording.current import current
 
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
@@ -64,7 +65,7 @@ class Launch:
     tolerance: float | None = None
 
     def __repr__(self) -> str:
-        return f"<launch {self.kernel.name}:{self.name} ranks={self.ranks}>"
+        return f"<launch {printable(f'{self.kernel.name}:{self.name}')} ranks={self.ranks}>"
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -134,7 +135,7 @@ class Kernel:
         return None if code is None else Location(code.co_filename, code.co_firstlineno, code.co_name)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}: launches {', '.join(self.launches) or 'none'}>"
+        return f"<kernel {self.name}: launches {printable(', '.join(self.launches)) or 'none'}>"
 
     def launch(self, name: str | None = None) -> Launch:
         """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest."""

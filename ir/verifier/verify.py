@@ -515,6 +515,8 @@ def _channels(graph: Graph) -> Iterator[str]:
 @_rule(_EDGES)
 def _edges_point_forward(graph: Graph) -> Iterator[str]:
     """Within a rank an edge goes forward in program order; between ranks only messages and credits do."""
+    if not all(graph.layouts[number].is_dense for number in np.unique(graph.storages.layout).tolist()):
+        return  # a storage with gaps is a fault of its own, and where its elements lie is not defined
     edges, rank = graph.edges, graph.nodes.rank
     inside = rank[edges.source] == rank[edges.target]
     across = (edges.reason == Reason.MESSAGE) | (edges.reason == Reason.CREDIT)
