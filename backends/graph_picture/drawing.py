@@ -47,6 +47,11 @@ _PICTURE_FAILED = (
 )
 
 
+#: Every font for text has the letters up to here: Latin with its accents, Greek, Cyrillic.
+_COMMON_UP_TO = 0x4FF
+_MAY_LACK = "names have characters that the renderer's font may lack: a .svg is shown in its reader's fonts"
+
+
 @attrs.frozen
 class Drawing:
     """What :func:`draw` made.
@@ -136,6 +141,8 @@ def draw(
     said, boxes = prepared.said, prepared.folded.box_of
     if rendering.data is not None:
         data = themed_svg(rendering.data) if chosen == "svg" else rendering.data
+        if chosen != "svg" and any(c.isalpha() and ord(c) > _COMMON_UP_TO for c in prepared.text):
+            problems.append(_MAY_LACK)
         written = write_output(path, data) if path is not None else None
         return Drawing(prepared.text, chosen, data, rendering.renderer, written, said, tuple(problems), boxes)
     problems.append(f"help: {_PICTURE_FAILED if rendering.left else NO_RENDERER}")
