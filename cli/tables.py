@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["percent", "plural", "size", "table"]
+__all__ = ["percent", "size", "table"]
 
 
 def size(nbytes: int) -> str:
@@ -18,11 +18,6 @@ def size(nbytes: int) -> str:
 def percent(part: float, whole: float) -> str:
     """A share of a whole."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> str:

@@ -6,7 +6,6 @@ yet rewound, *live* bytes those of them that will be accessed again.
 
 from __future__ import annotations
 
-import html
 from functools import cached_property
 
 import attrs
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..ir.columns import GraphColumns, expect_graph
 from ..ir.errors import OptionError, did_you_mean
+from ..ir.forms.html_table import html_table
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode
 from .growth import Growth, find_growth
@@ -214,8 +214,7 @@ class Liveness:
             (holder.name or f"#{holder.allocation}", f"{holder.held_bytes:,} B" + _place(holder.location))
             for holder in self.peak_holders()[:10]
         ]
-        body = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
-        return f"<table><caption>{html.escape(self.graph.kernel)}: liveness</caption>{body}</table>"
+        return html_table(f"{self.graph.kernel}: liveness", rows, row_heads=True)
 
 
 def _place(location: Location | None) -> str:

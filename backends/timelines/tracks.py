@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir.forms.text import quote
 from ...ir.ops import OPERATIONS, Family
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from ...scheduler.result.schedule import Schedule
 from ...scheduler.search.lanes import placement_order
@@ -86,8 +87,7 @@ def plan_tracks(schedule: Schedule) -> TrackPlan:
 def moments_of(schedule: Schedule) -> Moments:
     """Everything that a timeline shows of a schedule, in order."""
     start, end = schedule.start_ps, schedule.end_ps
-    place = np.empty(len(schedule), dtype=np.int64)
-    place[placement_order(schedule.problem.dag, start)] = np.arange(len(schedule))
+    place = inverse_permutation(placement_order(schedule.problem.dag, start))
     shown = shown_nodes(schedule)
     long, short = np.flatnonzero(shown & (end > start)), np.flatnonzero(shown & (end == start))
     node = np.concatenate((long, short, long))

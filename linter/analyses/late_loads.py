@@ -19,12 +19,11 @@ __all__ = ["LateLoads", "find_late_loads"]
 
 @attrs.frozen(eq=False)
 class LateLoads:
-    """A row each, by node: ``node`` the load; ``ready_ps`` when its edges and its engine would have let it start;
-    ``late_ps`` how much later it did; ``reader`` the node that the CPU waits with, and ``waited_ps`` how long for this
-    load; ``before`` the first node (no marker) that is issued no earlier than ``ready_ps``: perhaps the load itself."""
+    """A row each, by node: ``node`` the load; ``late_ps`` how much later it starts than its edges and its engine would
+    have let it; ``reader`` the node that the CPU waits with, and ``waited_ps`` how long for this load; ``before`` the
+    first node (no marker) that is issued no earlier than the load could have started: perhaps the load itself."""
 
     node: IntArray
-    ready_ps: IntArray
     late_ps: IntArray
     reader: IntArray
     waited_ps: IntArray
@@ -41,7 +40,7 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
     problem, times = run.problem, run.times
     nothing = np.zeros(0, dtype=np.int64)
     if times is None:
-        return LateLoads(*(nothing,) * 6)
+        return LateLoads(*(nothing,) * 5)
     dag = problem.dag
     end = times.start_ps + dag.duration_ps
     first = np.diff(problem.command, prepend=-1) > 0
@@ -58,7 +57,6 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
     loads, late = loads[kept], late[kept]
     return LateLoads(
         node=loads,
-        ready_ps=ready[loads],
         late_ps=late,
         reader=reader[loads],
         waited_ps=waited[loads],
