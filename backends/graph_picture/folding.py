@@ -25,7 +25,7 @@ import attrs
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS
 from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode, Reason
 from .repeats import Alike, find_alike
@@ -233,7 +233,7 @@ def _first_of_line(graph: Graph, first: IntArray) -> IntArray:
 
 
 def _markers(graph: Graph) -> IntArray:
-    return OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
+    return OPERATIONS.markers[graph.nodes.op]
 
 
 def _boxes(graph: Graph, drawn: IntArray, key: IntArray, frame_of: IntArray) -> tuple[tuple[Box, ...], IntArray]:

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ...ir.forms.text import quote
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS
 from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from ...scheduler.result.schedule import Schedule
@@ -55,7 +55,7 @@ class Moments:
 def shown_nodes(schedule: Schedule) -> IntArray:
     """``(n,)`` bool: all nodes but the scope markers. Those take no time, wait for nothing and are waited for by
     nothing: where the policy lets them, all of them happen at time 0. Every other node tells its scope."""
-    shown: IntArray = OPERATIONS.mask(lambda op: op.family is not Family.MARKER)[schedule.graph.nodes.op]
+    shown: IntArray = ~OPERATIONS.markers[schedule.graph.nodes.op]
     return shown
 
 

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray, Reason
 from ...scheduler.policy.in_order import Times
 from ...scheduler.policy.problem import Problem
@@ -109,7 +109,7 @@ def _issued_after(graph: Graph, problem: Problem, times: Times, loads: IntArray,
     bounds = np.searchsorted(problem.command_rank, np.arange(int(problem.command_rank.max(initial=0)) + 2))
     # By command the first one from there on that is no scope marker.
     numbers = np.arange(len(issue))
-    real = ~OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op[problem.first_node]]
+    real = ~OPERATIONS.markers[graph.nodes.op[problem.first_node]]
     onward = np.minimum.accumulate(np.where(real, numbers, len(issue))[::-1])[::-1]
     rank = problem.command_rank[problem.command[loads]]
     for number in np.unique(rank).tolist():
