@@ -37,6 +37,7 @@ __all__ = [
     "MachineError",
     "MemoryLimitError",
     "MissingExtraError",
+    "NoScopesError",
     "NodeLimitError",
     "NotTracingError",
     "OptionError",
@@ -299,6 +300,13 @@ class LifetimeError(KernscopeError, ValueError):
     fix = "Mend what `kernscope lint` reports first."
 
 
+class NoScopesError(KernscopeError, ValueError):
+    """A graph whose allocations have automatic lifetimes is asked for what only scopes can do."""
+
+    code = "KE205"
+    fix = "Leave out what the message names, or record the kernel with scopes."
+
+
 class InvalidGraphError(KernscopeError, ValueError):
     """A graph that breaks an invariant. ``violations`` lists all of them."""
 
@@ -421,14 +429,14 @@ ERRORS: Mapping[str, type[KernscopeError]] = MappingProxyType(
 )
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6) -> str:
-    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all."""
+def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6, listed: str = "") -> str:
+    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all, or
+    what says where they are ``listed``."""
     options = list(known)
     near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
-    listed = ", ".join(options) if options else "none"
-    return f"{what or 'known names'}: {listed}"
+    return listed or f"{what or 'known names'}: {', '.join(options) if options else 'none'}"
 
 
 def raised(error: BaseException) -> str:

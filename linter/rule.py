@@ -8,11 +8,12 @@ from typing import Any
 
 import attrs
 
+from ..analysis.analysis import Analysis
 from ..ir.forms.text import quote
 from ..ir.graph import Graph
 from ..ir.location import Location
-from ..ir.messages import MessageFault, message_faults
-from ..memory.liveness import Liveness, liveness
+from ..ir.messages import MessageFault
+from ..memory.liveness import Liveness
 from .analyses.lazy_messages import LazyRun, run_lazy
 from .analyses.overwritten import OverwrittenLoad, find_overwritten_loads
 from .analyses.races import Race, find_races
@@ -50,21 +51,25 @@ class Finding:
 
 @attrs.frozen(slots=False, eq=False)
 class LintContext:
-    """What all rules look at: the graph, the machine to schedule it for (None: the one it was traced for); and analyses
-    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only;
-    ``again`` is what came of tracing the kernel a second time (None: it was not).
+    """What all rules look at: the graph on a machine, and what is known of it; and what several rules look for, found
+    on first use. ``unused_suppressions`` are there for the rules that judge them only; ``again`` is what came of
+    tracing the kernel a second time (None: it was not).
     """
 
-    graph: Graph
-    machine: Any = None
+    analysis: Analysis
     unused_suppressions: tuple[Suppression, ...] = ()
     memory: int | None = None
     again: Graph | Exception | None = None
 
-    @cached_property
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.analysis.graph
+
+    @property
     def liveness(self) -> Liveness:
         """The liveness of the graph in ``memory`` (``None``: the one where results go)."""
-        return liveness(self.graph, self.memory)
+        return self.analysis.liveness(self.memory)
 
     @property
     def memory_name(self) -> str:
@@ -81,15 +86,15 @@ class LintContext:
         """Who reads which storage."""
         return Readers(self.graph)
 
-    @cached_property
+    @property
     def message_faults(self) -> list[MessageFault]:
         """Messages without a partner, or with one that expects another tile."""
-        return message_faults(self.graph)
+        return self.analysis.message_faults
 
     @cached_property
     def lazy_run(self) -> LazyRun:
         """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
-        return run_lazy(self.graph, self.machine)
+        return run_lazy(self.analysis)
 
     @cached_property
     def overwritten_loads(self) -> list[OverwrittenLoad]:

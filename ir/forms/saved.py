@@ -59,6 +59,8 @@ _TABLES: dict[str, type[Table]] = {
 }
 #: Sizes, offsets and strides stay far inside int64, so that sums and products of a few cannot overflow.
 _LARGEST = 1 << 48
+#: The attributes that hold a kernel's own numbers, and no sizes.
+_NUMBERS = ("scalars", "value", "pad")
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -76,7 +78,7 @@ def _dump(graph: GraphColumns) -> bytes:
         for name in _TABLES
         for column in getattr(graph, name).columns().values()
     ]
-    header = {
+    header: dict[str, Any] = {
         "version": VERSION,
         "kernel": graph.kernel,
         "machine": graph.machine,
@@ -91,6 +93,8 @@ def _dump(graph: GraphColumns) -> bytes:
         "unentered_scopes": list(graph.unentered_scopes),
         "rows": {name: len(getattr(graph, name)) for name in _TABLES},
     }
+    if not graph.is_scoped:
+        header["nodes_by_rank"] = np.bincount(graph.nodes.rank, minlength=graph.ranks).tolist()
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     body = b"".join([_MAGIC, len(text).to_bytes(8, "little"), text, *columns])
     return body + hashlib.sha256(body).digest()
@@ -169,7 +173,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         "names": tuple(_of(str, name) for name in _of(list, header["names"])),
         "layouts": tuple(_layout(entry) for entry in _of(list, header["layouts"])),
         "attributes": tuple(
-            {_of(str, key): _decode(value) for key, value in _of(dict, entry).items()}
+            {_of(str, key): _decode(value, key in _NUMBERS) for key, value in _of(dict, entry).items()}
             for entry in _of(list, header["attributes"])
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
@@ -177,7 +181,9 @@ def _parse(data: bytes) -> dict[str, Any]:
     }
     fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)
-    if ranks > len(fields["scopes"]):
+    # Something that the file holds for each rank bounds their number: a scope, or where there is none, a count.
+    counts = _of(list, header.get("nodes_by_rank", []))
+    if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
     return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
 
@@ -283,14 +289,15 @@ def _fault(entry: Any) -> BoundsFault:
     return BoundsFault(_integer(node, 0), _integer(storage, 0), _shape(lower), _shape(upper))
 
 
-def _decode(value: Any) -> Any:
+def _decode(value: Any, is_number: bool) -> Any:
+    """An attribute; where it is a number that a kernel computes with, its operation's rule says how large it can be."""
     match value:
         case bool() | str() | None:
             return value
         case int():
-            return _integer(value)
+            return value if is_number else _integer(value)
         case list():
-            return tuple(_decode(item) for item in value)
+            return tuple(_decode(item, is_number) for item in value)
         case {"float": str(text)} if len(value) == 1:
             return float.fromhex(text)
         case {"dtype": str(name)} if len(value) == 1:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import kernscope as ks
+from kernscope.analysis.analysis import Analysis
 from kernscope.linter import LintReport
 from kernscope.linter.analyses.late_loads import find_late_loads
 from kernscope.linter.analyses.lazy_messages import run_lazy
@@ -68,11 +69,11 @@ def test_moving_it_as_told_saves_what_was_promised() -> None:
         ks.tl.store(o[:, 0:128], ks.tl.exp(left) * right)
 
     before, after = (ks.trace(kernel, X, X) for kernel in (late, early))
-    found = find_late_loads(before, run_lazy(before, None))
+    found = find_late_loads(before, run_lazy(Analysis(before)))
     assert found.lost_ps.tolist() == [260_000]
     times = [ks.schedule(graph, policy="lazy").makespan_ps for graph in (before, after)]
     assert times[0] - times[1] == 260_000
-    assert len(find_late_loads(after, run_lazy(after, None)).node) == 0
+    assert len(find_late_loads(after, run_lazy(Analysis(after))).node) == 0
 
 
 def test_a_loop_is_told_to_load_one_tile_ahead(lint: Lint) -> None:

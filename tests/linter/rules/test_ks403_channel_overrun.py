@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 import kernscope as ks
+from kernscope.analysis.analysis import Analysis
 from kernscope.linter import LintReport
 from kernscope.linter.analyses.lazy_messages import run_lazy
 
@@ -78,7 +79,7 @@ def test_the_time_that_a_sender_is_held_back_is_that_without_slots_to_wait_for()
 
     graph = ks.trace(kernel, ks.hbm((16,), "f32"), ranks=2)
     lazy = ks.schedule(graph, policy="lazy")
-    (held,) = run_lazy(graph, None).held_sends
+    (held,) = run_lazy(Analysis(graph)).held_sends
     sends = [node.id for node in graph if node.op == "send"]
     assert held.node == sends[2]
     assert held.held_ps == int(lazy.start_ps[sends[2]] - lazy.end_ps[sends[1]])
