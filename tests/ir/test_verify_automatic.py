@@ -98,7 +98,7 @@ def test_a_graph_with_scopes_is_not_placed() -> None:
 
 def test_several_buffers_need_scopes() -> None:
     """``rebuffer`` refuses, by name; the help holds."""
-    with pytest.raises(ks.NoScopesError, match="no scopes that could have 2 buffers") as caught:
+    with pytest.raises(ks.NoScopesError, match="buffers=2: straight_line has no scopes") as caught:
         ks.rebuffer(GRAPH, 2)
     assert caught.value.code == "KE205"
     assert "as it is" in caught.value.help
