@@ -20,7 +20,10 @@ nitpick_ignore_regex = [
     (r"py:class", r"[A-Z]\w*"),
     # The stages' own parts.
     (r"py:(func|data)", r"(find_violations|search|RULES|CALLERS_KEPT)"),
-    (r"py:class", r"kernscope\.(scheduler\.policy\.problem\.Problem|scheduler\.search\.dag\.Dag|checker\.violation\.CheckableSchedule)"),
+    (
+        r"py:class",
+        r"kernscope\.(scheduler\.policy\.problem\.Problem|scheduler\.search\.dag\.Dag|checker\.violation\.CheckableSchedule)",
+    ),
     (r"py:class", r"kernscope\.machine\.parts\.Table"),
     (r"py:class", r"kernscope\.tracer\.values\.(handles\.Records|refusals\.Owner)"),
     # Modules of the sources, which docstrings mention for those who read on there.
