@@ -4,6 +4,7 @@ import html.parser
 import json
 from typing import Any
 
+import attrs
 import kernelgen
 import numpy as np
 import pytest
@@ -229,12 +230,14 @@ def test_another_speed_is_fine(flash: ks.Graph) -> None:
 
 
 def test_a_graph_of_a_machine_that_is_no_preset() -> None:
-    """Its name alone finds no machine: the error asks for it."""
-    mine = ks.load_machine().override({"name": "mine"})
+    """The graph carries it. One that says no more than a name opens no file of that name: the error asks for it."""
+    mine = ks.load_machine().override({"name": "mine", "dma_read.channels": "2"})
     graph = ks.trace(reusing, ks.hbm((256, 64), "f16"), ks.hbm((256, 64), "f16"), machine=mine)
-    with pytest.raises(MachineError, match="traced for machine 'mine', which is no preset"):
-        schedule(graph)
-    assert schedule(graph, mine).machine is mine
+    assert schedule(graph).machine == mine
+    for name in ("mine", "/dev/zero", "mine.toml"):
+        with pytest.raises(MachineError, match="says nothing of its machine"):
+            schedule(attrs.evolve(graph, machine=name, machine_toml=""))
+    assert schedule(attrs.evolve(graph, machine_toml=""), mine).machine is mine
 
 
 def test_an_empty_kernel() -> None:
