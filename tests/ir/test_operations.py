@@ -444,3 +444,7 @@ def test_arange_has_elements() -> None:
         result("arange", start=3, end=3)
     with pytest.raises(ks.DTypeError, match="does not fit i32"):
         result("arange", start=0, end=(1 << 31) + 1)
+    assert result("arange", start=(1 << 31) - 2, end=1 << 31) == ((2,), dtypes.int32)
+    assert result("arange", start=-(1 << 31), end=1 - (1 << 31)) == ((1,), dtypes.int32)
+    with pytest.raises(ks.DTypeError, match="-2147483649 does not fit i32"):
+        result("arange", start=-(1 << 31) - 1, end=0)
