@@ -128,7 +128,14 @@ def test_a_comparison_keeps_its_sense_with_the_number_on_the_left() -> None:
         (lambda h: tl.argmin(h, axis=0), (16,)),
         (lambda h: tl.sum(h), ()),
         (lambda h: tl.max(h, keep_dims=True), (1, 1)),
+        (lambda h: tl.sum(h, axis=(0, 1)), ()),
+        (lambda h: tl.max(h, axis=[1, 0], keep_dims=True), (1, 1)),
         (lambda h: tl.cumsum(h, axis=0), (32, 16)),
+        (lambda h: tl.cumprod(h, axis=-1), (32, 16)),
+        (lambda h: tl.sort(h), (32, 16)),
+        (lambda h: tl.sort(h, dim=0, descending=True), (32, 16)),
+        (lambda h: tl.topk(h, 4), (32, 4)),
+        (lambda h: tl.topk(h, np.int64(2), dim=0), (2, 16)),
         (lambda h: tl.softmax(h), (32, 16)),
         (lambda h: tl.softmax(h, axis=0), (32, 16)),
     ],
@@ -334,7 +341,7 @@ def test_a_function_that_does_not_exist_names_the_nearest() -> None:
     assert caught.value.places
     assert not hasattr(tl, "maximun")
     with pytest.raises(AttributeError):
-        _ = tl.float64
+        _ = tl.float128
 
 
 @pytest.mark.parametrize("name", ["matmul", "mean", "permute", "zeros_like", "static_assert"])
