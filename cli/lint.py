@@ -14,6 +14,7 @@ import click
 from ..face.guard.own_streams import ToolStream
 from ..face.lint_files import Configurations, lint_targets
 from ..face.lint_job import Answer, Found, LintJob, Share, perform
+from ..ir.printable import printable_lines
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
@@ -102,7 +103,10 @@ def lint(
 
     def last_words(failure: Failure) -> None:
         _write_last(ours, formatted([], [failure]))
-        _write_last(errors, "".join(f"{line}\n" for line in [*notes, *_not_linted([failure], debug=debug)]))
+        _write_last(
+            errors,
+            "".join(f"{line}\n" for line in [*map(printable_lines, notes), *_not_linted([failure], debug=debug)]),
+        )
 
     answers = _answers(asked, jobs, timeout_s, last_words)
     reports: list[LintReport] = []
@@ -121,7 +125,7 @@ def lint(
         for number, report in zip(of_report, settle_unused(reports), strict=True)
     ]
     click.echo(formatted(told, failures), nl=False)
-    for line in [*notes, *_not_linted(failures, debug=debug)]:
+    for line in [*map(printable_lines, notes), *_not_linted(failures, debug=debug)]:
         click.echo(line, err=True)
     if failures:
         context.exit(2)

@@ -11,10 +11,10 @@ import attrs
 
 from ..analysis.analysis import Analysis
 from ..ir.forms.saved import is_saved_graph
-from ..ir.load import load
 from ..linter import LintReport, lint_graph
 from ..linter.config import LintConfig
 from ..linter.findings import Failure
+from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.retrace import trace_twice as retracing

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from .location import Location
+from .printable import printable_lines
 
 __all__ = [
     "ArgumentError",
@@ -98,7 +99,7 @@ class KernscopeError(Exception):
             lines += [f"      called from {caller}" for caller in place.stack[:_CALLERS_SHOWN]]
         if self.help:
             lines.append(f"  help: {self.help}")
-        return "\n".join(lines)
+        return printable_lines("\n".join(lines))
 
 
 class ShapeError(KernscopeError, ValueError):

@@ -47,6 +47,7 @@ class Recording:
     recorder: Recorder
     kernel: str
     machine: str
+    machine_toml: str = ""
 
     def tensor(self, name: str, layout: Layout) -> HbmTensor:
         """Declare a tensor in global memory. All of them come before the first rank."""
@@ -65,7 +66,9 @@ class Recording:
 
     def finish(self, defaults: Mapping[str, np.ndarray[Any, Any]]) -> Graph:
         """The graph of all that was recorded, once the ranks are done; ``defaults`` are the arrays behind tensors."""
-        return self.recorder.finish(kernel=self.kernel, machine=self.machine, defaults=defaults)
+        return self.recorder.finish(
+            kernel=self.kernel, machine=self.machine, machine_toml=self.machine_toml, defaults=defaults
+        )
 
 
 @contextmanager
@@ -75,6 +78,7 @@ def recording(
     ranks: int = 1,
     *,
     kernel: str,
+    machine_toml: str = "",
     own: Iterable[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> Iterator[Recording]:
@@ -98,7 +102,7 @@ def recording(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        yield Recording(recorder, kernel, machine)
+        yield Recording(recorder, kernel, machine, machine_toml)
     finally:
         CURRENT.reset(token)
         recorder.suspend()
@@ -115,6 +119,7 @@ def record_kernel(
     *,
     target: Target,
     machine: str,
+    machine_toml: str = "",
     ranks: int = 1,
     strict: bool = False,
     on_overflow: str = "raise",
@@ -144,7 +149,14 @@ def record_kernel(
         )
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     new = functools.partial(
-        recording, target, machine, int(ranks), kernel=made.name, strict=strict, max_nodes=max_nodes
+        recording,
+        target,
+        machine,
+        int(ranks),
+        kernel=made.name,
+        machine_toml=machine_toml,
+        strict=strict,
+        max_nodes=max_nodes,
     )
     raised: list[tuple[int, KernscopeError]] = []
     sites: SiteTable | None = None

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir import dtypes
 from ...ir.errors import InputError, did_you_mean
+from ...ir.frozen_map import FrozenMap
 from ...ir.unstored import Unstored
 from .views import Array
 
@@ -54,7 +55,7 @@ def compare_with_reference(
     outputs: Mapping[str, Array],
     expected: Mapping[str, Any],
     tolerance: float | None = None,
-    unstored: Mapping[str, Unstored] = MappingProxyType({}),
+    unstored: Mapping[str, Unstored] = FrozenMap({}),
 ) -> list[Comparison]:
     """Compare the outputs that have a reference, in the outputs' order. ``tolerance`` holds for all of them; None: by
     dtype (:data:`DEFAULT_TOLERANCE`). ``unstored`` are the outputs of which a part was never stored (``Execution``).

@@ -32,6 +32,7 @@ from ...ir.graph import Graph
 from ...ir.layout import Layout, Shape
 from ...ir.location import Location
 from ...ir.ops import Operand
+from ...ir.sources import source_digest
 from ...ir.tables import BoundsFault
 from ...ir.target import OPPOSITE, Target
 from ..values.handles import TensorHandle
@@ -334,9 +335,9 @@ class Recorder:
         yield
         self.rows.commands.append((first, self.node_count))
 
-    def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
-        """Record a cast (also to the same dtype: fresh bytes, always)."""
-        return self.compute("cast", (handle,), (("dtype", self.dtype(dtype)),))
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+        """Record a cast or a bitcast (also to the same dtype: fresh bytes, always)."""
+        return self.compute("bitcast" if bitcast else "cast", (handle,), (("dtype", self.dtype(dtype)),))
 
     def dtype(self, name: Any) -> DType:
         """A dtype by name; the error blames the user's line."""
@@ -519,7 +520,7 @@ class Recorder:
 
     # --- the graph --------------------------------------------------------------------------------------------------
 
-    def finish(self, *, kernel: str, machine: str, defaults: Mapping[str, Any]) -> Graph:
+    def finish(self, *, kernel: str, machine: str, machine_toml: str, defaults: Mapping[str, Any]) -> Graph:
         """The graph of all that was recorded."""
         names: dict[str, int] = {"": 0}
 
@@ -546,5 +547,7 @@ class Recorder:
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
             unentered_scopes=unentered,
+            machine_toml=machine_toml,
+            digests={file: source_digest(file) for file in dict.fromkeys(place.file for place in sites.frames)},
             defaults=dict(defaults),
         )
