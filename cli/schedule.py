@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..analysis.analysis import Analysis
 from ..face import api
 from ..ir.errors import OptionError
 from ..ir.forms.text import quote
@@ -73,17 +74,16 @@ def schedule(
     wanted = [policy] if policy else LADDER
     if copies and len(copies) > 1:
         click.echo(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
-        click.echo("\n".join(trade_lines(graph, copies, wanted, job.machine, effort, limit)))
+        variants = (Analysis(api.rebuffer(graph, number), job.machine) for number in copies)
+        click.echo("\n".join(trade_lines(graph, variants, wanted, job.machine, effort, limit)))
         return
-    if copies:
-        traced, graph = graph, buffered(graph, copies[0])
+    known = buffered(graph, job.machine, copies[0]) if copies else Analysis(graph, job.machine)
     if as_json:
-        made = api.schedule(graph, policy or "list", job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
-        click.echo(made.to_json())
+        click.echo(known.schedule(policy or "list", effort, limit).to_json())
         return
     if copies:
-        click.echo("\n".join([*trade_lines(traced, copies, wanted, job.machine, effort, limit), ""]))
-    ladder = api.compare(graph, wanted, job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
+        click.echo("\n".join([*trade_lines(graph, [known], wanted, job.machine, effort, limit), ""]))
+    graph, ladder = known.graph, known.ladder(wanted, effort, limit)
     click.echo(
         f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
         + (f", buffers={graph.buffers}" if graph.buffers else "")

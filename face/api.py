@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..backends.execution.comparison import Comparison, compare_with_reference
 from ..backends.execution.execute import execute
 from ..checker.check import check
@@ -19,7 +20,7 @@ from ..ir.frames import author_place
 from ..ir.graph import Graph
 from ..ir.unstored import Unstored
 from ..linter import LintReport, lint_graph
-from ..machine.description import DEFAULT_MACHINE, Machine, load_machine, machine_names
+from ..machine.description import DEFAULT_MACHINE, Machine, load_machine
 from ..memory.buffering import rebuffer
 from ..memory.liveness import liveness
 from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
@@ -198,8 +199,8 @@ def lint(
     if isinstance(subject, Graph):
         if trace_twice:
             raise OptionError("trace_twice with a graph", help="it was traced already: pass the kernel or its launch")
-        described = load_machine(machine) if machine is not None else _preset_of(subject)
-        return lint_graph(subject, machine=described, title=subject.kernel, **chosen)
+        described = None if machine is None else load_machine(machine)
+        return lint_graph(Analysis(subject, described), title=subject.kernel, **chosen)
     subject = _with_default_launch(subject, args, kwargs)
     faults = {"on_overflow": "record", "on_bounds": "record"}
     traced = retracing(lambda: _trace(subject, args, kwargs, ranks=ranks, machine=machine, **faults), trace_twice)
@@ -207,22 +208,18 @@ def lint(
     described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
     name = traced.graph.kernel
     title = f"{name}:{subject.name}" if isinstance(subject, Launch) and subject.name else name
-    return lint_retraced(traced, machine=described, title=title, twice=trace_twice, **chosen)
+    return lint_retraced(traced, described, title=title, twice=trace_twice, **chosen)
 
 
-def lint_retraced(traced: Retraced, *, twice: bool | None, **options: Any) -> LintReport:
+def lint_retraced(traced: Retraced, machine: Machine, *, twice: bool | None, **options: Any) -> LintReport:
     """Lint a graph with what came of tracing it again; its ``notes`` say where that was left out for its time."""
-    report = lint_graph(traced.graph, again=traced.again, **options)
+    report = lint_graph(Analysis(traced.graph, machine), again=traced.again, **options)
     if traced.again is not None or twice is not None:
         return report
     note = (
         f"{report.title}: traced once, as that took {traced.seconds:.1f} s: whether it repeats itself (KS701) is open"
     )
     return attrs.evolve(report, notes=(note,))
-
-
-def _preset_of(graph: Graph) -> Machine | None:
-    return load_machine(graph.machine) if graph.machine in machine_names() else None
 
 
 def run(

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from ..ir.forms.text import quote
 from ..ir.frames import author_place, is_own_fault
@@ -19,7 +20,7 @@ from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Kind
 from ..linter import RULES, lint_graph
 from ..machine.description import Machine, load_machine
-from ..memory.liveness import Liveness, ViolationKind, liveness
+from ..memory.liveness import Liveness, ViolationKind
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.trace import check_ranks
 from . import api
@@ -155,11 +156,12 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace:
         if is_own_fault(error):
             raise
         return _refused(value, error)
-    live = liveness(graph)
+    known = Analysis(graph, machine)
+    live = known.liveness()
     peak = live.peak_bytes
     if not live.fits:
         return _overflow(value, live)
-    errors = lint_graph(graph, machine=machine, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
+    errors = lint_graph(known, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
     if errors:
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -168,12 +170,12 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace:
         return FitRow(value, "refused", "the kernel does nothing with this value", None, peak)
     if goal == "memory":
         return FitRow(value, "fits", peak_bytes=peak)
-    return _timed(value, graph, machine, peak)
+    return _timed(value, known, peak)
 
 
-def _timed(value: int | float, graph: Graph, machine: Machine, peak: int) -> FitRow:
+def _timed(value: int | float, known: Analysis, peak: int) -> FitRow:
     try:
-        made = api.schedule(graph, "list", machine, effort="fast")
+        made = known.schedule("list", effort="fast")
     except DeadlockError as deadlock:
         return FitRow(value, "deadlock", deadlock.message, deadlock.cycle[0] if deadlock.cycle else None, peak)
     return FitRow(value, "fits", "", None, peak, made.makespan_ps, made.bound_ps)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
+from ..analysis.analysis import Analysis
 from ..ir.forms.saved import is_saved_graph
 from ..ir.load import load
 from ..linter import LintReport, lint_graph
@@ -164,8 +165,8 @@ def lint_launch(
     traced = retracing(lambda: trace_launch(launch, described, guard, record=True), trace_twice)
     return api.lint_retraced(
         traced,
+        described,
         twice=trace_twice,
-        machine=described,
         title=f"{launch.kernel.name}:{launch.name}",
         select=select,
         ignore=ignore,
@@ -176,4 +177,4 @@ def lint_launch(
 def _lint_saved(job: LintJob) -> LintReport:
     graph = load(job.target.source)
     machine = described_machine(job.machine or machine_of(graph, None), job.overrides)
-    return lint_graph(graph, machine=machine, select=job.select, ignore=job.ignore, options=job.options)
+    return lint_graph(Analysis(graph, machine), select=job.select, ignore=job.ignore, options=job.options)

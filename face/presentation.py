@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..backends.execution.execute import execute
 from ..backends.execution.inputs import random_inputs
 from ..backends.graph_picture.drawing import Drawing, draw
@@ -23,7 +24,6 @@ from ..ir.graph import Graph
 from ..ir.output import check_output
 from ..linter import lint_graph
 from ..machine.description import Machine
-from ..memory.liveness import liveness
 from ..scheduler.policy.registry import LADDER
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
@@ -76,7 +76,8 @@ def gather(
     """Everything a report shows: schedules under every policy, bounds, liveness, findings, and (``numbers``) the
     outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
     begins("scheduling")
-    policies, bounds_ps = _policies(graph, machine, effort)
+    known = Analysis(graph, machine)
+    policies, bounds_ps = _policies(known, effort)
     title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
     if numbers:
         begins("executing")
@@ -90,8 +91,8 @@ def gather(
         machine=machine.name,
         policies=policies,
         bounds_ps=bounds_ps,
-        liveness=liveness(graph),
-        lint=lint_graph(graph, machine=machine, title=title),
+        liveness=known.liveness(),
+        lint=lint_graph(known, title=title),
         numbers=rows,
         numbers_note=note,
         numbers_failed=failed,
@@ -100,10 +101,10 @@ def gather(
     )
 
 
-def _policies(graph: Graph, machine: Machine, effort: str) -> tuple[tuple[PolicyResult, ...], Mapping[str, int]]:
+def _policies(known: Analysis, effort: str) -> tuple[tuple[PolicyResult, ...], Mapping[str, int]]:
     """What came of each policy, and the bounds of all. Without schedules the rest of the page still stands."""
     try:
-        ladder = api.compare(graph, machine=machine, effort=effort)
+        ladder = known.ladder(effort=effort)
     except UnmatchedMessageError as error:
         return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in LADDER), {}
     rows = tuple(

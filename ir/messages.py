@@ -17,6 +17,7 @@ __all__ = [
     "describe_faults",
     "fault_groups",
     "message_faults",
+    "refuse_faults",
     "refuse_unmatched",
 ]
 
@@ -109,9 +110,12 @@ def describe_faults(graph: Graph, group: list[MessageFault]) -> FaultText:
 
 def refuse_unmatched(graph: Graph) -> None:
     """Raise ``UnmatchedMessageError``, in the words of KS401, where a message does not find its partner."""
-    if not len(graph.channels):
-        return
-    faults = message_faults(graph)
+    if len(graph.channels):
+        refuse_faults(graph, message_faults(graph))
+
+
+def refuse_faults(graph: Graph, faults: list[MessageFault]) -> None:
+    """The same of faults that are found already."""
     if not faults:
         return
     groups = fault_groups(graph, faults)

@@ -23,12 +23,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "memory": {"ir"},
     "machine": {"ir"},
     "scheduler": {"ir", "machine"},
+    "analysis": {"ir", "memory", "machine", "scheduler"},
     # Nothing of what it checks: a schedule's columns reach it as attributes of what it is given.
     "checker": {"ir", "machine"},
-    "linter": {"ir", "memory", "machine", "scheduler"},
+    "linter": {"ir", "memory", "machine", "scheduler", "analysis"},
     "backends": {"ir", "memory", "machine", "scheduler", "linter"},
-    "face": {"ir", "tracer", "memory", "machine", "scheduler", "checker", "linter", "backends"},
-    "cli": {"ir", "tracer", "memory", "machine", "scheduler", "linter", "backends", "kernels", "face", ROOT_FOLDER},
+    "face": {"ir", "tracer", "memory", "machine", "scheduler", "analysis", "checker", "linter", "backends"},
+    "cli": {
+        *("ir", "tracer", "memory", "machine", "scheduler", "analysis", "linter", "backends", "kernels", "face"),
+        ROOT_FOLDER,
+    },
     ROOT_FOLDER: {"ir", "tracer", "memory", "machine", "scheduler", "linter", "backends", "kernels", "face", "cli"},
 }
 # Folder -> packages of others it may import. Only `backends` knows a drawing library, or networkx.
@@ -38,6 +42,7 @@ MAY_USE: dict[str, set[str]] = {
     "memory": {"attr", "attrs", "numpy"},
     "machine": {"attr", "attrs", "cattrs", "numpy"},
     "scheduler": {"attr", "attrs", "numba", "numpy", "ortools"},
+    "analysis": {"attr", "attrs"},
     "checker": {"attr", "attrs", "numpy"},
     "linter": {"attr", "attrs", "cattrs", "numpy"},
     "backends": {"attr", "attrs", "graphviz", "matplotlib", "ml_dtypes", "networkx", "numpy"},
@@ -62,7 +67,8 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "scheduler.result": {"scheduler.search", "scheduler.policy"},
     "linter.analyses": set(),
     "linter.fixes": {"linter.analyses"},
-    "linter.rules": {"linter.analyses", "linter.fixes"},
+    "linter.wording": {"linter.analyses", "linter.fixes"},
+    "linter.rules": {"linter.analyses", "linter.fixes", "linter.wording"},
     "linter.formats": {"linter.rules"},
     "backends.execution": set(),
     "backends.graph_picture": set(),

@@ -10,6 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.analysis.analysis import Analysis
 from kernscope.backends.execution.execute import execute
 from kernscope.ir.dtypes import float32
 from kernscope.ir.layout import Layout
@@ -102,7 +103,7 @@ def test_overflow_and_its_finding_name_the_memory() -> None:
     graph = traced(kernel, *arguments, on_overflow="record")
     live = liveness(graph)
     assert (live.fits, live.peak_bytes < live.budget_bytes) == (False, True)
-    (finding,) = lint_graph(graph, select=["KS101"])
+    (finding,) = lint_graph(Analysis(graph), select=["KS101"])
     assert finding.message.startswith("psum overflow: 1,088 B needed, the budget is 1,024 B")
 
 
