@@ -94,3 +94,13 @@ def test_an_output_with_initial_values_is_compared_as_it_is() -> None:
     for done in (given, traced):
         assert done.unstored == {} and done.outputs["o"].tolist() == [1, 1, 0, 0]
     assert before.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_wide_integers_are_compared_exactly(dtype: Any) -> None:
+    """Two that f64 holds for one are told apart, and the error is at least one."""
+    value, wanted = np.array([2**60, 7], dtype=dtype), np.array([2**60 + 1, 7], dtype=dtype)
+    (row,) = compare_with_reference({"o": value}, {"o": wanted})
+    assert (row.ok, row.max_abs_error, row.first_wrong) == (False, 1.0, (0,))
+    (row,) = compare_with_reference({"o": value}, {"o": value.astype(np.uint64)})
+    assert row.ok
