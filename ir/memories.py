@@ -38,7 +38,7 @@ class Memory:
     bytes: int = 0
     align: int = 1
     is_global: bool = False
-    reached_by: frozenset[Kind] = frozenset(Kind) - {Kind.NONE}
+    reached_by: tuple[Kind, ...] = (Kind.TRANSFER, Kind.MATMUL, Kind.ELEMENTWISE, Kind.LINK)
 
     def held_bytes(self, nbytes: int) -> int:
         """What an allocation of ``nbytes`` takes of the capacity."""

@@ -22,7 +22,7 @@ _STEPS = {"next": (0, 1), "prev": (0, -1), "north": (-1, 0), "south": (1, 0), "e
 
 
 #: Of the founding accelerator only the DMA engine reaches what all ranks share.
-_HBM = Memory(HBM, is_global=True, reached_by=frozenset({Kind.TRANSFER}))
+_HBM = Memory(HBM, is_global=True, reached_by=(Kind.TRANSFER,))
 
 
 @attrs.frozen(slots=False)
@@ -139,7 +139,7 @@ class Target:
         """What there is to differ in, by name."""
         facts: dict[str, object] = {}
         for memory in self.memories:
-            facts[f"kinds of engines that reach {memory.name}"] = ", ".join(sorted(memory.reached_by))
+            facts[f"kinds of engines that reach {memory.name}"] = ", ".join(memory.reached_by)
             if not memory.is_global:
                 facts[f"bytes of {memory.name}"] = memory.bytes
                 facts[f"align of {memory.name}"] = memory.align
