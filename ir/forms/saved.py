@@ -197,6 +197,8 @@ def _parse(data: bytes) -> dict[str, Any]:
     ranks = _integer(header["ranks"], 1)
     # Something that the file holds for each rank bounds their number: a scope, or where there is none, a count.
     counts = _of(list, header.get("nodes_by_rank", []))
+    if counts and not len(fields["scopes"]) and len(counts) != ranks:
+        raise _bad(f"{ranks:,} ranks, but counts of nodes for {len(counts):,}")
     if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
     return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
