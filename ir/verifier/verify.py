@@ -473,6 +473,8 @@ def _judge(graph: Graph, index: int) -> str:
         space = operation.writes_to if access.mode is Mode.WRITE else operation.reads_from
         if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
+        if operation.kind is not Kind.NONE and operation.kind not in access.storage.memory.reached_by:
+            return f"{operation.name} touches {access}, which no engine of kind {operation.kind} reaches"
     writes_something = operation.writes_to is not Space.NOWHERE
     # A store that lies wholly outside its tensor is a recorded fault, and writes nothing.
     lost = operation.writes_to is Space.GLOBAL and not writes and any(f.node == index for f in graph.bounds_faults)
