@@ -24,7 +24,7 @@ from ..ir.forms.saved import is_saved_graph
 from ..ir.output import check_output
 from ..ir.printable import printable_lines
 from ..machine.units import format_ps
-from ..scheduler.policy.registry import POLICIES
+from ..scheduler.policy.registry import LADDER, POLICIES
 from .options import make_job, target_options
 from .schedule import chain_lines
 from .stages import stages
@@ -88,6 +88,13 @@ def draw(
 @click.command()
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
+@click.option(
+    "--policy",
+    "policies",
+    type=click.Choice(tuple(POLICIES)),
+    multiple=True,
+    help="A policy to show. Repeatable. Default: all but optimal.",
+)
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser, too.")
 @click.option("--against", metavar="TARGET", help="Compare with this kernel or saved graph: what changed, and where.")
@@ -100,6 +107,7 @@ def report(
     context: click.Context,
     /,
     output: str | None,
+    policies: Sequence[str],
     no_run: bool,
     opens: bool,
     against: str | None,
@@ -122,16 +130,29 @@ def report(
     job = make_job(**options)
     path = output or f"{_file_name(job.kernel)}.html"
     check_output(path)
+    shown = tuple(dict.fromkeys(policies)) or LADDER
     with stages() as tell:
         tell("tracing")
-        data = pictures.gather(job.graph(record=True), job.machine, launch=job.launch, numbers=not no_run, begins=tell)
+        data = pictures.gather(
+            job.graph(record=True),
+            job.machine,
+            launch=job.launch,
+            policies=shown,
+            numbers=not no_run,
+            begins=tell,
+        )
         if against is not None:
             # A saved graph brings its own machine along.
             machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
             other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
             tell(f"tracing {against}")
             earlier = pictures.gather(
-                other.graph(record=True), other.machine, launch=other.launch, numbers=False, begins=tell
+                other.graph(record=True),
+                other.machine,
+                launch=other.launch,
+                policies=shown,
+                numbers=False,
+                begins=tell,
             )
             if against_arguments:
                 earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
