@@ -245,3 +245,21 @@ def test_a_reference_that_is_given_no_array_is_not_blamed(kernscope, write):
     done = kernscope("run", path)
     assert done.status == 2 and "the reference of zero raised TypeError" in done.err
     assert "it was called with xs=[hbm(" in done.err and "reference's own" not in done.err
+
+
+def test_an_exception_that_cannot_be_written_is_the_authors(kernscope, write):
+    """One whose ``__str__`` raises is named by its class, at its line."""
+    path = write(
+        """
+        class Odd(Exception):
+            def __str__(self):
+                raise RuntimeError("no")
+
+        @ks.launch("s", x=ks.hbm((8,), "f32"))
+        @ks.kernel
+        def k(x):
+            raise Odd
+        """
+    )
+    done = kernscope("lint", path)
+    assert done.status == 2 and "error[KE504]: kernel k raised Odd\n" in done.out and "mine.py:12:5" in done.out, done
