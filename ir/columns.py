@@ -14,6 +14,7 @@ from .layout import Layout
 from .location import CALLERS_KEPT, Location
 from .memories import held_bytes
 from .tables import (
+    UNPLACED,
     AccessTable,
     BoundsFault,
     ChannelTable,
@@ -37,7 +38,9 @@ class GraphColumns:
 
     ``kernel`` is the kernel's name, ``machine`` the name of the machine it was traced for (a label: only ``target``
     binds). ``buffers`` says by which rule the scratch is laid out: 0 for the bump allocation that scopes rewind, K for
-    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). ``unentered_scopes`` are the stack rows
+    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). A graph without scopes has allocations of
+    automatic lifetime, which live from their first access to their last one, and which a pass after the trace gives
+    their addresses; no graph has both. ``unentered_scopes`` are the stack rows
     where scopes were made that no ``with`` entered. ``defaults`` are the arrays the kernel was traced with: the inputs
     of a run that names no others; they are no part of a graph's identity and are not saved.
     """
@@ -66,6 +69,41 @@ class GraphColumns:
         """``(n + 1,)``: node i's accesses are rows ``access_start[i]`` up to ``access_start[i + 1]``."""
         return np.searchsorted(self.accesses.node, np.arange(len(self.nodes) + 1))
 
+    @property
+    def is_scoped(self) -> bool:
+        """Whether scopes free its allocations; else their lifetimes are automatic."""
+        return len(self.scopes) > 0
+
+    @cached_property
+    def is_placed(self) -> bool:
+        """Whether all of its allocations have addresses."""
+        return not bool((self.storages.address == UNPLACED).any())
+
+    @cached_property
+    def acquired(self) -> IntArray:
+        """By storage the first node at which its bytes are its own: the next one when it was made; of automatic
+        lifetime, the first that accesses it."""
+        storages, accesses = self.storages, self.accesses
+        born = storages.born.astype(np.int64)
+        if self.is_scoped:
+            return born
+        first = np.full(len(storages), len(self.nodes), dtype=np.int64)
+        np.minimum.at(first, accesses.storage, accesses.node)
+        return np.where(self.in_scratch & (first < len(self.nodes)), first, born)
+
+    @cached_property
+    def released(self) -> IntArray:
+        """By storage the node after which its bytes may be another's: its scope's exit; of automatic lifetime, the last
+        that accesses it. The number of nodes where it is never freed; less than ``acquired`` where nothing accesses
+        what has an automatic lifetime: it takes no bytes."""
+        storages, accesses = self.storages, self.accesses
+        freed = np.where(storages.freed >= 0, storages.freed, len(self.nodes)).astype(np.int64)
+        if self.is_scoped:
+            return freed
+        last = np.full(len(storages), -1, dtype=np.int64)
+        np.maximum.at(last, accesses.storage, accesses.node)
+        return np.where(self.in_scratch, np.where(last < 0, self.acquired - 1, last), freed)
+
     @cached_property
     def in_scratch(self) -> BoolArray:
         """By storage: whether it is an allocation in a rank's own memory, not a tensor in the global one."""
@@ -88,9 +126,10 @@ class GraphColumns:
     @cached_property
     def held_bytes(self) -> IntArray:
         """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment); 0 for a
-        tensor in global memory."""
+        tensor in global memory, and for what has an automatic lifetime and is never accessed."""
         align = np.array([memory.align for memory in self.target.memories], dtype=np.int64)
-        return np.where(self.in_scratch, held_bytes(self.storages.nbytes, align[self.storages.memory]), 0)
+        takes = self.in_scratch if self.is_scoped else self.in_scratch & (self.acquired <= self.released)
+        return np.where(takes, held_bytes(self.storages.nbytes, align[self.storages.memory]), 0)
 
     @cached_property
     def overflows(self) -> BoolArray:
@@ -144,8 +183,13 @@ class GraphColumns:
 
 
 def expect_graph(value: object, taker: str) -> None:
-    """Raise ``ArgumentError`` for what is no graph: a kernel that was not traced, most often."""
+    """Raise ``ArgumentError`` for what is no graph (a kernel that was not traced, most often), or has no addresses."""
     if not isinstance(value, GraphColumns):
         raise ArgumentError(
             f"{taker} takes a graph, not {shown(value)}", help="trace the kernel first: ks.trace(kernel, ...)"
+        )
+    if not value.is_placed:
+        raise ArgumentError(
+            f"{taker} takes a graph whose allocations have addresses",
+            help="give it addresses first: graph = kernscope.memory.automatic.placed(graph)",
         )

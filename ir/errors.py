@@ -37,6 +37,7 @@ __all__ = [
     "MachineError",
     "MemoryLimitError",
     "MissingExtraError",
+    "NoScopesError",
     "NodeLimitError",
     "NotTracingError",
     "OptionError",
@@ -297,6 +298,13 @@ class LifetimeError(KernscopeError, ValueError):
 
     code = "KE204"
     fix = "Mend what `kernscope lint` reports first."
+
+
+class NoScopesError(KernscopeError, ValueError):
+    """A graph whose allocations have automatic lifetimes is asked for what only scopes can do."""
+
+    code = "KE205"
+    fix = "Leave out what the message names, or record the kernel with scopes."
 
 
 class InvalidGraphError(KernscopeError, ValueError):

@@ -1,7 +1,8 @@
 """Liveness: how much scratch a traced kernel holds, how much of that it still needs, and whether it reuses it safely.
 
 From the graph alone, in program order; no machine runs. *Held* bytes are what the bump allocator has given out and not
-yet rewound, *live* bytes those of them that will be accessed again.
+yet rewound, *live* bytes those of them that will be accessed again. In a graph without scopes lifetimes are automatic:
+what is held is live.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..ir.errors import OptionError, did_you_mean
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode
 from .growth import Growth, find_growth
-from .placement import Placed, ScratchPlacement, place_blocks
+from .placement import ScratchPlacement, place_groups
 from .violations import Violation, ViolationColumns, ViolationKind, find_violations, rank_bounds
 
 __all__ = ["Growth", "Holder", "LineHolder", "Liveness", "Violation", "ViolationColumns", "ViolationKind", "liveness"]
@@ -55,11 +56,12 @@ class Liveness:
     By storage (rows as in ``graph.storages``; those that lie elsewhere hold -1, or 0 bytes):
 
     - ``first_write``, ``last_access``: nodes, -1 where there is none. All accesses count, stale ones too.
-    - ``held_bytes``: what it takes of the memory, rounded up to its alignment.
+    - ``held_bytes``: what it takes of the memory, rounded up to its alignment (see ``graph.held_bytes``).
 
     By node:
 
-    - ``cursor``: bytes held after the node. An exit's bytes are gone after it.
+    - ``cursor``: bytes held after the node. An exit's bytes are gone after it. (In a graph without scopes: bytes held
+      while the node runs, wherever they lie.)
     - ``live_bytes``: rounded bytes of the allocations that are live at the node: from the first access to the last one,
       both included, as one interval without holes; an access after the allocation's scope does not prolong it. Never
       more than ``cursor``.
@@ -131,16 +133,22 @@ class Liveness:
         """The same as columns: no object for each."""
         return find_violations(self.graph)
 
+    def peak_allocation(self, rank: int | None = None) -> int:
+        """The allocation (storage row) with which a rank (by default the fullest) reaches its peak first; -1: none."""
+        return self._peak_allocation[self.fullest_rank if rank is None else rank]
+
     def held_at_peak(self, rank: int | None = None) -> IntArray:
         """The allocations (storage rows) that a rank, by default the fullest, holds at its peak, in order of making."""
         chosen = self.fullest_rank if rank is None else rank
-        top = self._peak_allocation[chosen]
+        top = self.peak_allocation(chosen)
         if top < 0:
             return np.zeros(0, dtype=np.int64)
-        storages = self.graph.storages
-        rows = np.flatnonzero((storages.rank[: top + 1] == chosen) & (storages.memory[: top + 1] == self.memory))
-        freed = storages.freed[rows]
-        held: IntArray = rows[(freed < 0) | (freed >= storages.born[top])]
+        graph, storages = self.graph, self.graph.storages
+        # The cursor has not come to what is made later; without scopes, what is accessed first may be made later.
+        stop = top + 1 if graph.is_scoped else len(storages)
+        rows = np.flatnonzero((storages.rank[:stop] == chosen) & (storages.memory[:stop] == self.memory))
+        instant = graph.acquired[top]
+        held: IntArray = rows[(graph.acquired[rows] <= instant) & (instant <= graph.released[rows])]
         return held
 
     def peak_holders(self, rank: int | None = None) -> tuple[Holder, ...]:
@@ -166,7 +174,8 @@ class Liveness:
         if not len(rows):
             return ()
         storages, names = self.graph.storages, self.graph.names
-        dead = self.last_access[rows] < storages.born[rows[-1]]
+        top = self.peak_allocation(rank)
+        dead = self.last_access[rows] < self.graph.acquired[top]
         stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
         held = np.zeros((2, len(stacks)), dtype=np.int64)
         np.add.at(held[0], which.reshape(-1), self.held_bytes[rows])
@@ -247,9 +256,10 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
     last_access = _last(accesses, of_scratch, len(storages))
 
     # A kernel's own scope is never closed by a marker: its bytes are held to the end of its rank.
-    freed = storages.freed[scratch].astype(np.int64)
-    released = np.where(freed >= 0, freed, bounds[storages.rank[scratch] + 1])
-    cursor = _sum_over(count, storages.born[scratch], released, held[scratch])
+    gone = graph.released[scratch] + (0 if graph.is_scoped else 1)
+    cursor = _sum_over(
+        count, graph.acquired[scratch], np.minimum(gone, bounds[storages.rank[scratch] + 1]), held[scratch]
+    )
 
     freed_of_access = storages.freed[accesses.storage]
     alive = of_scratch & ((freed_of_access < 0) | (accesses.node < freed_of_access))
@@ -269,7 +279,7 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
         live_bytes=_sealed(live),
         peak_bytes_by_rank=tuple(0 if row < 0 else int(storages.address[row] + held[row]) for row in top),
         peak_node_by_rank=tuple(
-            min(int(storages.born[row]) if row >= 0 else first, stop - 1) if stop > first else -1
+            min(int(graph.acquired[row]) if row >= 0 else first, stop - 1) if stop > first else -1
             for row, first, stop in zip(top, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
         ),
         peak_allocation=top,
@@ -294,30 +304,20 @@ def _place_of(graph: GraphColumns, memory: int | str | None) -> int:
 
 
 def _placement_of(live: Liveness) -> ScratchPlacement:
-    """Rank by rank; ranks that do the same are placed once."""
     storages = live.graph.storages
     start, stop = live._live_start, live._live_stop
     address = np.full(len(storages), -1, dtype=np.int64)
     used = np.flatnonzero(start >= 0)
-    known: dict[bytes, Placed] = {}
-    placed: list[Placed] = []
-    bounds = np.searchsorted(storages.rank[used], np.arange(live.graph.ranks + 1))
-    for rank in range(live.graph.ranks):
-        rows = used[bounds[rank] : bounds[rank + 1]]
-        begin = int(start[rows].min()) if len(rows) else 0
-        columns = (start[rows] - begin, stop[rows] - begin, live.held_bytes[rows])
-        key = np.concatenate(columns).tobytes()
-        if key not in known:
-            known[key] = place_blocks(*columns)
-        placed.append(known[key])
-        address[rows] = known[key].address
+    address[used], placed = place_groups(
+        storages.rank[used], live.graph.ranks, start[used], stop[used], live.held_bytes[used]
+    )
     return ScratchPlacement(
         address=_sealed(address),
         start=start,
         stop=stop,
         peak_bytes_by_rank=tuple(p.peak_bytes for p in placed),
         bound_bytes_by_rank=tuple(p.bound_bytes for p in placed),
-        tried=sum(p.tried for p in known.values()),
+        tried=sum(p.tried for p in {id(p): p for p in placed}.values()),
         limited_ranks=tuple(rank for rank, p in enumerate(placed) if p.limited),
     )
 
@@ -349,8 +349,9 @@ def _sum_over(count: int, start: IntArray, stop: IntArray, amount: IntArray) -> 
 def _fullest_allocations(graph: GraphColumns, scratch: IntArray, held: IntArray) -> tuple[int, ...]:
     """By rank the first allocation that ends highest, -1 for a rank that allocates nothing."""
     storages = graph.storages
+    scratch = scratch[graph.acquired[scratch] <= graph.released[scratch]]
     ends = storages.address[scratch] + held[scratch]
-    order = np.lexsort((scratch, -ends, storages.rank[scratch]))
+    order = np.lexsort((scratch, graph.acquired[scratch], -ends, storages.rank[scratch]))
     ranks, first = np.unique(storages.rank[scratch][order], return_index=True)
     top = np.full(graph.ranks, -1, dtype=np.int64)
     top[ranks] = scratch[order[first]]

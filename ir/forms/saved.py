@@ -76,7 +76,7 @@ def _dump(graph: GraphColumns) -> bytes:
         for name in _TABLES
         for column in getattr(graph, name).columns().values()
     ]
-    header = {
+    header: dict[str, Any] = {
         "version": VERSION,
         "kernel": graph.kernel,
         "machine": graph.machine,
@@ -91,6 +91,8 @@ def _dump(graph: GraphColumns) -> bytes:
         "unentered_scopes": list(graph.unentered_scopes),
         "rows": {name: len(getattr(graph, name)) for name in _TABLES},
     }
+    if not graph.is_scoped:
+        header["nodes_by_rank"] = np.bincount(graph.nodes.rank, minlength=graph.ranks).tolist()
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     body = b"".join([_MAGIC, len(text).to_bytes(8, "little"), text, *columns])
     return body + hashlib.sha256(body).digest()
@@ -177,7 +179,9 @@ def _parse(data: bytes) -> dict[str, Any]:
     }
     fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)
-    if ranks > len(fields["scopes"]):
+    # Something that the file holds for each rank bounds their number: a scope, or where there is none, a count.
+    counts = _of(list, header.get("nodes_by_rank", []))
+    if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
     return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
 

@@ -20,6 +20,7 @@ from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
 from ..tables import AccessKind, IntArray, Mode, Reason, Table
 from ..target import OPPOSITE
+from .automatic import badly_placed
 from .buffers import misplaced
 
 __all__ = ["Violation", "require_valid", "rules", "verify"]
@@ -241,9 +242,15 @@ def _commands(graph: Graph) -> Iterator[str]:
 @_rule(_MEANING)
 def _scopes_nest(graph: Graph) -> Iterator[str]:
     """Scopes open and close in nested order, at their own markers; every node stands in the innermost open one; the
-    cursor on entry is that of the bytes allocated before."""
+    cursor on entry is that of the bytes allocated before. A graph without scopes has no markers, and nothing in it is
+    freed."""
     nodes, scopes, storages = graph.nodes, graph.scopes, graph.storages
     enter, leave = OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")
+    if not graph.is_scoped:
+        yield from _nodes((nodes.op == enter) | (nodes.op == leave), "is a scope's, in a graph without scopes")
+        for row in np.flatnonzero(storages.freed >= 0).tolist():
+            yield f"storage {row} is freed by %{int(storages.freed[row])} in a graph without scopes"
+        return
     roots = np.flatnonzero(scopes.parent < 0)
     if len(roots) != graph.ranks or not np.array_equal(scopes.rank[roots], np.arange(graph.ranks)):
         yield f"there are {len(roots)} kernel scopes for {graph.ranks} ranks"
@@ -281,11 +288,15 @@ def _scopes_nest(graph: Graph) -> Iterator[str]:
 def _bump_allocation(graph: Graph) -> Iterator[str]:
     """An allocation stands where its memory's cursor was, rounded sizes follow each other, and exits rewind. In a graph
     of K buffers: scopes and allocations stand where K rotating copies put them (:mod:`kernscope.ir.rebuffer`), and
-    nothing is accessed after its scope."""
+    nothing is accessed after its scope. In a graph without scopes: each has an address, and those that live at the same
+    time share no byte."""
     storages, scopes = graph.storages, graph.scopes
     rows = np.flatnonzero(graph.in_scratch)
     if np.any(np.diff(rows) != 1) or (len(rows) and rows[-1] != len(storages) - 1):
         yield "HBM tensors do not all come before the allocations"
+        return
+    if not graph.is_scoped:
+        yield from badly_placed(graph, rows)
         return
     if graph.buffers:
         yield from misplaced(graph, rows)
@@ -323,15 +334,16 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
 @_rule(_MEANING)
 def _storage_layouts(graph: Graph) -> Iterator[str]:
     """A storage's layout is dense and of its size; HBM belongs to no rank and no scope, an allocation to one of
-    each."""
+    each (to no scope where there is none)."""
     storages = graph.storages
     dense = np.array([layout.is_dense for layout in graph.layouts], dtype=np.bool_)
     nbytes = np.array([layout.nbytes for layout in graph.layouts], dtype=np.int64)
     wrong = ~dense[storages.layout] | (nbytes[storages.layout] != storages.nbytes)
     hbm = ~graph.in_scratch
-    wrong |= np.where(hbm, (storages.rank != -1) | (storages.scope != -1), (storages.rank < 0) | (storages.scope < 0))
-    scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
-    wrong |= ~hbm & (scope_rank != storages.rank)
+    wrong |= np.where(hbm, (storages.rank != -1) | (storages.scope != -1), storages.rank < 0)
+    if graph.is_scoped:
+        scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
+        wrong |= ~hbm & ((storages.scope < 0) | (scope_rank != storages.rank))
     for row in np.flatnonzero(wrong).tolist():
         yield f"storage {row} does not fit its layout, rank or scope"
 

@@ -68,7 +68,8 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     if hidden:
         message += f"; {len(hidden):,} lines not shown hold {sum(line.held_bytes for line in hidden):,} B"
     name = context.name_of(first)
-    primary = f"passes the budget here: {name} takes {asked:,} B with {in_use:,} B in use"
+    below = f"with {in_use:,} B in use" if graph.is_scoped else f"behind {in_use:,} B"
+    primary = f"passes the budget here: {name} takes {asked:,} B {below}"
     nodes = np.unique(over.node[np.isin(over.rank, ranks) & (over.node >= 0)])
     return Finding(
         message=message,
@@ -103,9 +104,12 @@ def _overflow_help(
     giant = max(lines, key=lambda line: line.largest_bytes)
     smaller = _smaller(context, giant)
     if giant.largest_bytes > budget:
-        return f"{with_line(context, giant)} alone takes {giant.largest_bytes:,} B, which no scope can help: {smaller}"
+        why = ", which no scope can help" if context.graph.is_scoped else ""
+        return f"{with_line(context, giant)} alone takes {giant.largest_bytes:,} B{why}: {smaller}"
     if fix is not None:
         return fix.title
+    if not context.graph.is_scoped:
+        return f"{smaller}; {with_line(context, lines[0])} holds the most at the peak"
     if unscoped is None:
         return (
             f"{smaller}; or give bytes back earlier: put lines whose results are needed only for a while in "

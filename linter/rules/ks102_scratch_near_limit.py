@@ -22,15 +22,14 @@ def _near_limit_in(context: LintContext, percent: int) -> Iterator[Finding]:
     if peak > budget or peak * 100 <= budget * percent:
         return
     rank = live.fullest_rank
-    rows = live.held_at_peak(rank)
-    lines = lines_holding(context, rows)
+    lines = lines_holding(context, live.held_at_peak(rank))
     of_rank = f" on rank {rank}" if graph.ranks > 1 else ""
     node = live.peak_node_by_rank[rank]
     yield Finding(
         message=f"{context.memory_name} peaks at {peak:,} B{of_rank}, {peak * 100 / budget:.1f} % of the budget of "
         f"{budget:,} B",
         places=context.places(
-            ("the peak is reached here", int(graph.storages.stack[rows[-1]])),
+            ("the peak is reached here", int(graph.storages.stack[live.peak_allocation(rank)])),
             *((line.role, line.stack) for line in lines[:3]),
         ),
         nodes=() if node < 0 else (node,),

@@ -35,7 +35,7 @@ def _unused_result(context: LintContext, options: Mapping[str, Any]) -> Iterator
         writers = sorted({node for one in rows[group].tolist() for node in writers_of(one)})
         writer = next(iter(writers_of(row)), -1)
         held = int(graph.held_bytes[rows[group]].max())
-        meant = write_over(context, rows[group].tolist())
+        meant = write_over(context, rows[group].tolist()) if graph.is_scoped else None
         what = f"the result of {graph[writer].op}" if writer >= 0 else "an empty handle"
         yield Finding(
             message=f"nothing reads {context.name_of(row)}, {what}, which takes {held:,} B{times(len(group))}",

@@ -54,7 +54,7 @@ class Memory(Holder):
 
     def do_dead_load(self, a: int, b: int, c: int, d: int) -> None:
         """A load that nobody uses, perhaps still in flight when its scope ends and others take its bytes over."""
-        with tl.scratch_scope():
+        with self.scope():
             if a % 2:
                 tl.empty((size_of(b), size_of(c)), DTYPES[c % 3])
             rows, cols = (24, 12) if d % 2 else (8, 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import attrs
@@ -109,6 +110,8 @@ class Holder:
         self.dead: list[Value] = []
         self.stored = 0
         self.alone_from = 0  # the depth of the scope in which the rank works alone; 0: it does not
+        #: Makes a scope; a front end whose kernels have none has another one here.
+        self.scope: Callable[..., AbstractContextManager[object]] = tl.scratch_scope
 
     @property
     def rank(self) -> int:

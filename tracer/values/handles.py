@@ -25,6 +25,7 @@ from ...ir.errors import (
 from ...ir.layout import Layout, Shape
 from ...ir.location import Location
 from ...ir.ops import OPERATIONS
+from ...ir.tables import UNPLACED
 from .foreign_methods import METHODS
 from .foreign_names import answer
 from .refusals import NotInScratch, Owner, check_attribute
@@ -122,7 +123,7 @@ class TensorHandle:
 
     @property
     def address(self) -> int:
-        """The first byte, in the rank's scratch."""
+        """The first byte, in the rank's scratch. (A front end with automatic lifetimes has no addresses to show.)"""
         return self.storage_address + self.offset * self.layout.dtype.itemsize
 
     @property
@@ -131,7 +132,8 @@ class TensorHandle:
         return self._recorder.name_of(self.storage)
 
     def __repr__(self) -> str:
-        return f"<handle {self.name or 'unnamed'} {self.layout!r} at {self.address:#x}>"
+        place = "" if self.storage_address == UNPLACED else f" at {self.address:#x}"
+        return f"<handle {self.name or 'unnamed'} {self.layout!r}{place}>"
 
     # --- views ------------------------------------------------------------------------------------------------------
 
