@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 
 from ..ir import dtypes
+from ..ir.columns import expect_graph
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.tables import Reason
@@ -24,6 +25,7 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
     ``command`` (the id of the command's first node), ``channel`` (-1: none). Of an edge: ``reason`` (``"data"``, ...)
     and ``recycled``. All values are plain Python ones.
     """
+    expect_graph(graph, "to_networkx")
     nodes = graph.nodes
     view = nx.DiGraph(kernel=graph.kernel, machine=graph.machine, ranks=graph.ranks)
     operations = list(OPERATIONS.values())

@@ -94,3 +94,15 @@ def test_an_output_with_initial_values_is_compared_as_it_is() -> None:
     for done in (given, traced):
         assert done.unstored == {} and done.outputs["o"].tolist() == [1, 1, 0, 0]
     assert before.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [np.array([1 + 5j]), np.array(["1"]), np.array([None]), "a", None, [[1], [1, 2]], np.array(["2026"], "M8[Y]")],
+    ids=repr,
+)
+def test_a_reference_that_is_no_real_number_agrees_with_nothing(reference: Any) -> None:
+    """It is refused: an imaginary part would be left out of the comparison."""
+    with pytest.raises(ks.InputError, match="no array of real numbers|has shape") as caught:
+        compare_with_reference({"o": np.array([1], F32)}, {"o": reference})
+    assert caught.value.help
