@@ -21,12 +21,13 @@ from ..face import presentation as pictures
 from ..ir.errors import OptionError
 from ..ir.forms.saved import is_saved_graph
 from ..ir.output import check_output
+from ..ir.printable import printable_lines
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import POLICIES
 from .options import make_job, target_options
 from .schedule import chain_lines
 from .stages import stages
-from .tables import percent, plural, size, table
+from .tables import percent, plural, say, size, table
 
 __all__ = ["draw", "report"]
 
@@ -78,7 +79,7 @@ def draw(
     drawing = pictures.draw(
         graph, path, schedule=schedule, fold=fold, rank=rank, around=around, hops=hops, reduce=reduce
     )
-    click.echo(str(drawing), err=not drawing.rendered)
+    say(str(drawing), err=not drawing.rendered)
     if not drawing.rendered:
         context.exit(2)
 
@@ -134,17 +135,17 @@ def report(
             if against_arguments:
                 earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
             data = attrs.evolve(data, against=earlier)
-    click.echo("\n".join(_summary(data)))
+    say("\n".join(_summary(data)))
     with stages() as tell:
         tell("drawing the page")
         notes = write_report(path, data)
     for note in notes:
-        click.echo(f"note: {note}")
-    click.echo(f"wrote {path}")
+        say(f"note: {note}")
+    say(f"wrote {path}")
     if opens and not _open_page(path):
-        click.echo(f"note: no browser could be started here; open {path} yourself")
+        say(f"note: no browser could be started here; open {path} yourself")
     if data.numbers_failed:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {data.numbers_note}", err=True)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable_lines(data.numbers_note)}", err=True)
         context.exit(2)
     if not data.lint.ok or any(not row.ok for row in data.numbers):
         context.exit(1)

@@ -16,8 +16,8 @@ from ..face.tracing import described_machine, trace_launch
 from ..ir.errors import OptionError
 from ..ir.forms.saved import is_saved_graph
 from ..ir.graph import Graph
-from ..ir.load import load
 from ..machine.description import Machine
+from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
 

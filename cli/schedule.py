@@ -20,7 +20,7 @@ from ..scheduler.result.schedule import Schedule
 from ..scheduler.search.list_search import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
 from .options import make_job, target_options
-from .tables import percent, table
+from .tables import percent, say, table
 
 __all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
 
@@ -73,30 +73,30 @@ def schedule(
     graph = job.graph()
     wanted = [policy] if policy else LADDER
     if copies and len(copies) > 1:
-        click.echo(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
+        say(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
         variants = (Analysis(api.rebuffer(graph, number), job.machine) for number in copies)
-        click.echo("\n".join(trade_lines(graph, variants, wanted, job.machine, effort, limit)))
+        say("\n".join(trade_lines(graph, variants, wanted, job.machine, effort, limit)))
         return
     known = buffered(graph, job.machine, copies[0]) if copies else Analysis(graph, job.machine)
     if as_json:
         click.echo(known.schedule(policy or "list", effort, limit).to_json())
         return
     if copies:
-        click.echo("\n".join([*trade_lines(graph, [known], wanted, job.machine, effort, limit), ""]))
+        say("\n".join([*trade_lines(graph, [known], wanted, job.machine, effort, limit), ""]))
     graph, ladder = known.graph, known.ladder(wanted, effort, limit)
-    click.echo(
+    say(
         f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
         + (f", buffers={graph.buffers}" if graph.buffers else "")
     )
-    click.echo("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
+    say("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
     last = ladder.rows[-1]
     if last.schedule is None:
         assert last.deadlock is not None, "a row has a schedule or a deadlock"
         if policy:
             raise last.deadlock
-        click.echo(f"\n{last.deadlock}")
+        say(f"\n{last.deadlock}")
         return
-    click.echo("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
+    say("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
 
 
 def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> SolverLimit:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -17,6 +16,7 @@ from ..checker.check import check
 from ..ir.columns import expect_graph
 from ..ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
 from ..ir.frames import author_place
+from ..ir.frozen_map import FrozenMap
 from ..ir.graph import Graph
 from ..ir.unstored import Unstored
 from ..linter import LintReport, lint_graph
@@ -108,6 +108,7 @@ def _trace(
         kwargs,
         target=described.target,
         machine=described.name,
+        machine_toml=described.to_toml(),
         ranks=1 if ranks is None else ranks,
         **options,
     )
@@ -248,7 +249,7 @@ def compare_with_launch(
     launch: Launch,
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array],
-    unstored: Mapping[str, Unstored] = MappingProxyType({}),
+    unstored: Mapping[str, Unstored] = FrozenMap({}),
 ) -> list[Comparison]:
     """A launch's outputs beside what its reference function computes from the same inputs; empty without a reference.
 

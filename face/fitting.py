@@ -6,7 +6,6 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -16,6 +15,7 @@ from ..analysis.analysis import Analysis
 from ..ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from ..ir.forms.text import quote
 from ..ir.frames import author_place, is_own_fault
+from ..ir.frozen_map import FrozenMap
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Kind
 from ..linter import RULES, lint_graph
@@ -101,7 +101,7 @@ def search_fit(
     machine.target.grid(launch.ranks)
     rows = []
     for number, value in enumerate(tried):
-        chosen = attrs.evolve(launch, arguments=MappingProxyType({**launch.arguments, parameter: value}))
+        chosen = attrs.evolve(launch, arguments=FrozenMap({**launch.arguments, parameter: value}))
         rows.append(_try(chosen, machine, value, goal, trace))
         progress(number + 1, len(tried), f"{parameter}={value}")
     return Fit(
@@ -120,14 +120,14 @@ def _as_launch(kernel: Any, arguments: Mapping[str, Any]) -> Launch:
         held = {**inspect.signature(kernel.func).bind_partial(*kernel.args, **kernel.keywords).arguments, **held}
         kernel = kernel.func
     if isinstance(kernel, Launch):
-        return attrs.evolve(kernel, arguments=MappingProxyType({**kernel.arguments, **arguments}))
+        return attrs.evolve(kernel, arguments=FrozenMap({**kernel.arguments, **arguments}))
     if not callable(kernel):
         raise ArgumentError(
             f"cannot fit {shown(kernel)}", help="pass a @ks.kernel, kernel.launch('name') or a function"
         )
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
-    base = made.launch() if made.launches else Launch(made, "", MappingProxyType({}))
-    return attrs.evolve(base, arguments=MappingProxyType({**base.arguments, **held, **arguments}))
+    base = made.launch() if made.launches else Launch(made, "", FrozenMap({}))
+    return attrs.evolve(base, arguments=FrozenMap({**base.arguments, **held, **arguments}))
 
 
 def _checked(values: Iterable[Any]) -> list[int | float]:

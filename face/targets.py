@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -18,6 +18,7 @@ from ..ir.errors import (
     OptionError,
     did_you_mean,
 )
+from ..ir.frozen_map import FrozenMap
 from ..ir.location import shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 from .guard.guard import Guard
@@ -121,12 +122,12 @@ def resolve_launch(
             help=did_you_mean(unknown[0], kernel.signature.parameters, what="parameters"),
         )
     if launch is None and not kernel.launches:
-        base = Launch(kernel, "", MappingProxyType({}))
+        base = Launch(kernel, "", FrozenMap({}))
         if not given:
             kernel.launch()  # raises, and says what to do
     else:
         base = kernel.launch(launch)
-    made = attrs.evolve(base, arguments=MappingProxyType({**base.arguments, **given}))
+    made = attrs.evolve(base, arguments=FrozenMap({**base.arguments, **given}))
     return attrs.evolve(
         made,
         ranks=made.ranks if ranks is None else ranks,

@@ -41,8 +41,11 @@ class GraphColumns:
     K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). A graph without scopes has allocations of
     automatic lifetime, which live from their first access to their last one, and which a pass after the trace gives
     their addresses; no graph has both. ``unentered_scopes`` are the stack rows
-    where scopes were made that no ``with`` entered. ``defaults`` are the arrays the kernel was traced with: the inputs
-    of a run that names no others; they are no part of a graph's identity and are not saved.
+    where scopes were made that no ``with`` entered. ``machine_toml`` describes the machine, so that a graph can be
+    scheduled wherever it is loaded; empty: it was traced for a bare target. ``digests`` tell by file the text that was
+    traced (:mod:`kernscope.ir.sources`; None: nothing is known, and places are taken as they are). ``defaults`` are the
+    arrays the kernel was traced with: the inputs of a run that names no others; they are no part of a graph's identity
+    and are not saved.
     """
 
     kernel: str
@@ -62,6 +65,8 @@ class GraphColumns:
     bounds_faults: tuple[BoundsFault, ...] = ()
     unentered_scopes: tuple[int, ...] = ()
     buffers: int = 0
+    machine_toml: str = ""
+    digests: Mapping[str, str] | None = None
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
 
     @cached_property
@@ -171,7 +176,13 @@ class GraphColumns:
             column=int(f.column[row]),
             end_line=int(f.end_line[row]),
             end_column=int(f.end_column[row]),
+            digest=self.digest_of(self.names[f.file[row]]),
         )
+
+    def digest_of(self, file: str) -> str | None:
+        """What tells the text of a source file that was traced from any other: empty where that is not known, None
+        where the file is taken as it is."""
+        return None if self.digests is None else self.digests.get(file, "")
 
     def describe_scope(self, scope: int) -> str:
         """A scope for a reader: its name, or where it was opened, or ``kernel`` for a rank's own."""

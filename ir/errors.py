@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from .location import Location
+from .printable import printable_lines
 
 __all__ = [
     "ArgumentError",
@@ -98,7 +99,7 @@ class KernscopeError(Exception):
             lines += [f"      called from {caller}" for caller in place.stack[:_CALLERS_SHOWN]]
         if self.help:
             lines.append(f"  help: {self.help}")
-        return "\n".join(lines)
+        return printable_lines("\n".join(lines))
 
 
 class ShapeError(KernscopeError, ValueError):
@@ -429,14 +430,14 @@ ERRORS: Mapping[str, type[KernscopeError]] = MappingProxyType(
 )
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6) -> str:
-    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all."""
+def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6, listed: str = "") -> str:
+    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all, or
+    what says where they are ``listed``."""
     options = list(known)
     near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
-    listed = ", ".join(options) if options else "none"
-    return f"{what or 'known names'}: {listed}"
+    return listed or f"{what or 'known names'}: {', '.join(options) if options else 'none'}"
 
 
 def raised(error: BaseException) -> str:

@@ -36,7 +36,19 @@ OwnFolders = tuple[str, ...]
 _ROOT = Path(__file__).resolve().parents[1]
 #: Files of these are kernscope's own. The root itself may be a checkout with a user's files in it, and the kernels
 #: that come with kernscope are written as an author would write them.
-_FOLDERS = ("backends", "checker", "cli", "face", "ir", "linter", "machine", "memory", "scheduler", "tracer")
+_FOLDERS = (
+    "analysis",
+    "backends",
+    "checker",
+    "cli",
+    "face",
+    "ir",
+    "linter",
+    "machine",
+    "memory",
+    "scheduler",
+    "tracer",
+)
 _MODULES = ("__init__", "__main__", "blas_threads")
 #: Packages that call authors, or that authors call through: numpy's functions call a handle's methods.
 _PACKAGES = ("click", "ml_dtypes", "numpy")

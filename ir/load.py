@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 from .errors import GraphFormatError
-from .forms.saved import read_fields
+from .forms.saved import brief, read_fields
 from .graph import Graph
 from .verifier.verify import verify
 
-__all__ = ["load"]
+__all__ = ["load_graph"]
 
 
-def load(path: str | os.PathLike[str]) -> Graph:
-    """Load a graph that ``graph.save(path)`` wrote. Executes nothing.
+def load_graph(path: str | os.PathLike[str]) -> Graph:
+    """Load a graph that ``graph.save(path)`` wrote, whatever its machine. Executes nothing.
 
     Raises ``GraphFormatError`` for a file that is missing, damaged, of another version, or whose graph breaks an
     invariant: one error, whatever the bytes.
@@ -22,7 +22,7 @@ def load(path: str | os.PathLike[str]) -> Graph:
     violations = verify(graph)
     if violations:
         raise GraphFormatError(
-            f"{str(path)!r} holds no valid graph: {violations[0]}"
+            f"{str(path)!r} holds no valid graph: {brief(str(violations[0]))}"
             + (f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""),
             help="save the graph again; a file changed by hand cannot be read",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..ir.errors import OptionError, RuleError, did_you_mean
+from ..ir.errors import OptionError, RuleError, did_you_mean, shown
 from .rule import Option, OptionValue, Rule
 
 __all__ = ["find_rule", "option_values", "select_rules"]
@@ -49,7 +49,11 @@ def _meant(entries: Iterable[str], rules: Mapping[str, Rule]) -> set[str] | None
 
 def _unknown(entry: str, rules: Mapping[str, Rule], also: Iterable[str] = ()) -> RuleError:
     known = [*sorted(rules), *(rules[code].name for code in sorted(rules)), *also]
-    return RuleError(f"no rule {str(entry)!r}", help=did_you_mean(str(entry), known, what="rules"))
+    what = "no rule or error" if also else "no rule"
+    return RuleError(
+        f"{what} {shown(entry)}",
+        help=did_you_mean(str(entry), known, listed="`kernscope explain` lists all codes with their names"),
+    )
 
 
 def option_values(

@@ -95,12 +95,16 @@ def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
         for op, a, b, c, dtype in rows
     ]
     total = sum(ps * int(n) for ps, n in zip(each, np.bincount(inverse, minlength=len(each)), strict=True))
-    if total >= LONGEST_PS:
+    _check_total(machine, total, "the durations add")
+    return np.array(each, dtype=np.int64)[inverse] if each else np.zeros(0, dtype=np.int64)
+
+
+def _check_total(machine: Machine, total_ps: int, what: str) -> None:
+    if total_ps >= LONGEST_PS:
         raise MachineError(
-            f"machine {machine.name}: the durations add up to {total / 1e12:.3g} s, more than a schedule can hold",
+            f"machine {machine.name}: {what} up to {total_ps / 10**12:.3g} s, more than a schedule can hold",
             help="check clock_ghz, the latencies and the bandwidths",
         )
-    return np.array(each, dtype=np.int64)[inverse] if each else np.zeros(0, dtype=np.int64)
 
 
 def _unique_work(nodes: NodeTable) -> tuple[IntArray, IntArray]:
@@ -119,6 +123,7 @@ def latencies_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     shorten."""
     costs = [engine.cost if engine is not None else None for engine in engine_by_operation(machine)]
     by_code = [math.ceil(cost.latency_ns * _PS_PER_NS) if isinstance(cost, Dma | Link) else 0 for cost in costs]
+    by_code = [min(ps, LONGEST_PS) for ps in by_code]  # what is used is less, or its duration were too long
     return np.array(by_code, dtype=np.int64)[graph.nodes.op]
 
 
@@ -132,10 +137,13 @@ def issue_cost_ps(graph: GraphColumns, machine: Machine) -> IntArray:
         0 if op.is_marker else math.ceil(issue.of(op.name, engine.name if engine is not None else "") * cycle)
         for op, engine in zip(OPERATIONS.values(), engine_by_operation(machine), strict=True)
     ]
-    cost = np.array(alone, dtype=np.int64)[nodes.op]
-    ids = np.arange(len(nodes))
-    inside = nodes.command != ids
     arrays = [engine.name for engine in machine.engines if engine.kind is Kind.MATMUL]
-    cost[nodes.command[inside]] = math.ceil(issue.of(COMPOSITE, *arrays[:1]) * cycle)
+    composite = math.ceil(issue.of(COMPOSITE, *arrays[:1]) * cycle)
+    inside = nodes.command != np.arange(len(nodes))
+    used = [alone[code] for code in np.unique(nodes.op).tolist()] + [composite] * bool(inside.any())
+    _check_total(machine, max(used, default=0), "what the CPU pays to issue a command comes")
+    cost = np.array([min(ps, LONGEST_PS) for ps in alone], dtype=np.int64)[nodes.op]
+    if inside.any():
+        cost[nodes.command[inside]] = composite
     cost[inside] = 0
     return cost

@@ -45,7 +45,8 @@ class NumberRule:
         return enough and (self.most is None or value <= self.most) and (not self.integer or value.denominator == 1)
 
 
-COUNT = NumberRule("an integer above 0", exclusive=True, integer=True)
+#: Sizes and counts: far inside int64, so that sums and products of a few of them cannot overflow.
+COUNT = NumberRule("an integer above 0", exclusive=True, integer=True, most=1 << 48)
 #: Lanes are rows in every picture of a schedule.
 LANES = NumberRule("an integer from 1 to 1024", exclusive=True, integer=True, most=1024)
 ABOVE_ZERO = NumberRule("a number above 0", exclusive=True)

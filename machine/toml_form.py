@@ -85,6 +85,8 @@ def _number(value: Any, rule: NumberRule) -> Fraction:
     if isinstance(value, float) or abs(value) >= 10**_DIGITS:
         raise _Fault(f"must be {rule.words} (below 1e{_DIGITS}), not {_shown(value)}")
     exact = Fraction(value)
+    if rule.most is not None and exact > rule.most and rule.most > 1024:
+        raise _Fault(f"must be {rule.words} (at most {rule.most:,}), not {_shown(value)}")
     if not rule.accepts(exact) or (rule.integer and not isinstance(value, int)):
         raise _Fault(f"must be {rule.words}, not {_shown(value)}")
     return exact

@@ -39,8 +39,10 @@ Source = HbmTensor | HbmRegion | Pointer
 
 float32, float16, bfloat16, float8e4m3, float8e5m2 = dtypes.ALL[:5]
 int32, int16, int8, uint8 = dtypes.ALL[5:9]
+float64, int64, uint16, uint32, uint64 = dtypes.ALL[10:]
 f32, f16, bf16, f8e4m3, f8e5m2 = float32, float16, bfloat16, float8e4m3, float8e5m2
 i32, i16, i8, u8 = int32, int16, int8, uint8
+f64, i64, u16, u32, u64 = float64, int64, uint16, uint32, uint64
 
 
 # --- the program ----------------------------------------------------------------------------------------------------
@@ -192,7 +194,8 @@ def cast(x: TensorHandle, dtype: DType | str) -> TensorHandle:
 def dot(
     a: TensorHandle, b: TensorHandle, *, acc: TensorHandle | None = None, out_dtype: DType | str | None = None
 ) -> TensorHandle:
-    """Matrix product (M, K) x (K, N), accumulated in f32 (integers: i32) and rounded once to ``out_dtype``.
+    """Matrix product (M, K) x (K, N), accumulated in f32 (integers: i32; f64, u32 and 64-bit integers: themselves) and
+    rounded once to ``out_dtype``.
 
     ``acc`` is a handle of the result's shape and dtype that the product is added to in place; it is returned.
     """
@@ -342,7 +345,7 @@ __all__ = sorted(
     {
         *(o.name for o in declared_operations()),
         *(d.name for d in dtypes.ALL),
-        *["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i16", "i8", "u8"],
+        *(d.short for d in dtypes.ALL),
         *[
             "program_id",
             "num_programs",

@@ -31,6 +31,9 @@ from .values.hbm import HbmTensor
 
 __all__ = ["Recording", "check_ranks", "record_kernel", "recording"]
 
+#: Nodes and ranks are numbered by columns of int32.
+_MOST_NODES = 2**31 - 1
+
 
 def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """The boundary: every call stack of a graph ends at the frame that this function calls."""
@@ -44,6 +47,7 @@ class Recording:
     recorder: Recorder
     kernel: str
     machine: str
+    machine_toml: str = ""
 
     def tensor(self, name: str, layout: Layout) -> HbmTensor:
         """Declare a tensor in global memory. All of them come before the first rank."""
@@ -62,7 +66,9 @@ class Recording:
 
     def finish(self, defaults: Mapping[str, np.ndarray[Any, Any]]) -> Graph:
         """The graph of all that was recorded, once the ranks are done; ``defaults`` are the arrays behind tensors."""
-        return self.recorder.finish(kernel=self.kernel, machine=self.machine, defaults=defaults)
+        return self.recorder.finish(
+            kernel=self.kernel, machine=self.machine, machine_toml=self.machine_toml, defaults=defaults
+        )
 
 
 @contextmanager
@@ -72,6 +78,7 @@ def recording(
     ranks: int = 1,
     *,
     kernel: str,
+    machine_toml: str = "",
     own: Iterable[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> Iterator[Recording]:
@@ -95,7 +102,7 @@ def recording(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        yield Recording(recorder, kernel, machine)
+        yield Recording(recorder, kernel, machine, machine_toml)
     finally:
         CURRENT.reset(token)
         recorder.suspend()
@@ -112,6 +119,7 @@ def record_kernel(
     *,
     target: Target,
     machine: str,
+    machine_toml: str = "",
     ranks: int = 1,
     strict: bool = False,
     on_overflow: str = "raise",
@@ -141,7 +149,14 @@ def record_kernel(
         )
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     new = functools.partial(
-        recording, target, machine, int(ranks), kernel=made.name, strict=strict, max_nodes=max_nodes
+        recording,
+        target,
+        machine,
+        int(ranks),
+        kernel=made.name,
+        machine_toml=machine_toml,
+        strict=strict,
+        max_nodes=max_nodes,
     )
     raised: list[tuple[int, KernscopeError]] = []
     sites: SiteTable | None = None
@@ -184,19 +199,27 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def check_ranks(ranks: object) -> None:
-    """Raise ``ArgumentError`` for what is no number of ranks."""
+def check_ranks(ranks: object, max_nodes: int = DEFAULT_MAX_NODES) -> None:
+    """Raise ``ArgumentError`` for what is no number of ranks, or more of them than a trace may have nodes: the kernel
+    is called once for each, and one that records nothing would never meet the limit of nodes."""
     if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
         raise ArgumentError(f"ranks={shown(ranks)}", help="ranks is a positive integer")
+    if ranks > max_nodes:
+        raise ArgumentError(
+            f"ranks={shown(ranks)}: more than the {max_nodes:,} nodes that a trace may have",
+            help=f"trace at most {max_nodes:,} ranks, so that each can record a node; a few show what all do",
+        )
 
 
 def _check_options(ranks: int, on_overflow: str, max_nodes: int) -> None:
-    check_ranks(ranks)
     if not isinstance(on_overflow, str) or on_overflow not in ("raise", "record"):
         nearest = did_you_mean(str(on_overflow), ("raise", "record"), what="it can be")
         raise OptionError(f"on_overflow={shown(on_overflow)}", help=nearest)
     if isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1:
         raise OptionError(f"max_nodes={max_nodes!r}", help="the node limit is a positive integer")
+    if max_nodes > _MOST_NODES:
+        raise OptionError(f"max_nodes={max_nodes!r}", help=f"a graph numbers its nodes and ranks up to {_MOST_NODES:,}")
+    check_ranks(ranks, max_nodes)
 
 
 def _argument(trace: Recording, name: str, value: Any, defaults: dict[str, np.ndarray[Any, Any]]) -> Any:

@@ -135,7 +135,7 @@ def _random(graph: Graph, row: int, generator: np.random.Generator) -> Array:
     layout = graph.layouts[graph.storages.layout[row]]
     numbers: Array
     if layout.dtype.is_float:
-        numbers = generator.standard_normal(layout.shape, dtype=np.float32)
+        numbers = np.asarray(generator.standard_normal(layout.shape, dtype=layout.dtype.computed_in.numpy.type))
     else:
         low, high = {"int": (-8, 8), "uint": (0, 8), "bool": (0, 2)}[layout.dtype.kind]
         numbers = generator.integers(low, high, size=layout.shape)

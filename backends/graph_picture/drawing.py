@@ -190,7 +190,7 @@ class _View:
         weak = edges.reason >= Reason.WAR
         if np.count_nonzero(weak) <= _CROWD * len(folded.boxes):
             return folded, 0
-        steps = folded.box_of[list(self.chain)] if len(self.chain) else folded.box_of[:0]
+        steps = folded.box_of[list(self.chain)]
         steps = steps[steps >= 0]
         boxes = len(folded.boxes)
         along = np.isin(edges.source * boxes + edges.target, steps[:-1] * boxes + steps[1:])

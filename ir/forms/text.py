@@ -14,21 +14,17 @@ from ..columns import GraphColumns
 from ..dtypes import DType
 from ..memories import Memory
 from ..ops import OPERATIONS, End
+from ..printable import printable as quote
 from ..tables import UNPLACED, Mode
 from ..target import Target
 
 __all__ = ["describe_access", "format_graph", "format_node", "quote"]
 
 
-def quote(name: str) -> str:
-    """A name in one line of printable characters: anything else is escaped."""
-    return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
-
-
 def _escaped(name: str) -> str:
     """As :func:`quote`, and different names stay different: a backslash is doubled, so that a line break and a name
     that spells one with a backslash do not look alike."""
-    return name.replace("\\", "\\\\") if name.isprintable() else quote(name)
+    return quote(name.replace("\\", "\\\\"))
 
 
 def describe_access(graph: GraphColumns, row: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from . import movement, reductions
 from .elementwise import TABLE as OPERATIONS
-from .elementwise import cast_array, check_scalar, common_dtype
+from .elementwise import common_dtype
+from .numbers import cast_array, check_scalar
 from .operation import (
     NO_WORK,
     Cost,

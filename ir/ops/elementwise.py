@@ -1,73 +1,28 @@
 """Elementwise operations: operators, functions, comparisons, bits, ``where`` and ``cast``.
 
 Each is one decorated function: its name is the operation's, its parameters the operands, its docstring the
-documentation, its body the numpy evaluation. All computing is done in f32 for floats (rounded once, to the result) and
-in the promoted integer type, wrapping around, for integers.
+documentation, its body the numpy evaluation. All computing is done in f32 for floats (rounded once, to the result; in
+f64 for f64) and in the promoted integer type, wrapping around, for integers.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, broadcast_shapes
-from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Scalar, Work, operand_dtypes
+from .functions import erf_of, fused
+from .numbers import Array, cast_array, check_scalar
+from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Work, operand_dtypes
 
-__all__ = ["TABLE", "cast_array", "check_scalar", "common_dtype"]
+__all__ = ["TABLE", "common_dtype"]
 
 TABLE = OperationTable()
-Array = np.ndarray[Any, np.dtype[Any]]
-
-_INTEGER_RANGE = {d: (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max) for d in dtypes.ALL if d.is_integer}
-
-_FLOAT_RANGE = {
-    d: float(ml_dtypes.finfo(d.numpy).max)  # type: ignore[no-untyped-call]  # its stub has no types
-    for d in dtypes.ALL
-    if d.is_float
-}
-_WITHOUT_INFINITY = frozenset(d for d in _FLOAT_RANGE if not np.isinf(np.float32(np.inf).astype(d.numpy)))
-
-#: From here on ``float(value)`` overflows.
-_BEYOND_FLOATS = 1 << 1023
-
-
-def check_scalar(value: Scalar, dtype: DType) -> None:
-    """Refuse a number that a dtype cannot hold (``DTypeError``): an integer outside an integer dtype, a finite number
-    that a float dtype rounds to infinity (or NaN), an infinity where the dtype has none. What is rounded to another
-    finite number passes, a NaN and an infinity that the dtype has do, too."""
-    if isinstance(value, bool):
-        return
-    if dtype.is_integer and isinstance(value, int):
-        low, high = _INTEGER_RANGE[dtype]
-        if not low <= value <= high:
-            raise DTypeError(f"{value} does not fit {dtype} ({low} to {high})", help="widen the tensor: h.to(tl.int32)")
-    if dtype.is_float:
-        _check_float(value, dtype)
-
-
-def _check_float(value: float, dtype: DType) -> None:
-    largest = _FLOAT_RANGE[dtype]
-    if -largest <= value <= largest or value != value:
-        return
-    if isinstance(value, int) and abs(value) >= _BEYOND_FLOATS:
-        raise DTypeError(f"an integer of {value.bit_length()} bits does not fit {dtype}", help="scale it down")
-    infinite, has_infinity = math.isinf(value), dtype not in _WITHOUT_INFINITY
-    # A little beyond the largest number is still rounded to it.
-    if (infinite and has_infinity) or np.isfinite(cast_array(float(value), dtype).astype(np.float32)):
-        return
-    sign = "-" if value < 0 else ""
-    choices = [f"use {sign}{largest:g}"]
-    choices += [f'float("{sign}inf") for infinity'] if has_infinity else []
-    choices += ["widen the tensor: h.to(tl.float32)"] if dtype is not dtypes.float32 else []
-    range_text = f"largest {largest:g}" if has_infinity else f"largest {largest:g}, no infinity"
-    raise DTypeError(f"{value:g} does not fit {dtype} ({range_text})", help=", or ".join(choices))
 
 
 def common_dtype(operands: Sequence[Operand]) -> DType:
@@ -93,24 +48,6 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
         if not isinstance(operand, Layout):
             check_scalar(operand, common)
     return common
-
-
-def cast_array(array: Any, dtype: DType) -> Array:
-    """An array (or scalar) rounded to a dtype; the same array where nothing changes.
-
-    What is out of range follows the target: infinity, NaN for f8e4m3; from a float to an integer the nearest integer
-    there is, and 0 for NaN; from an integer to a narrower one its low bits.
-    """
-    source = np.asarray(array)
-    if source.dtype == dtype.numpy:
-        return source
-    with np.errstate(all="ignore"):
-        if dtype.is_integer and source.dtype.kind not in "iub":
-            # C leaves this conversion undefined, and processors differ. f64 holds every i32 exactly.
-            limits = np.iinfo(dtype.numpy)
-            wide = np.clip(source.astype(np.float64), int(limits.min), int(limits.max))
-            source = np.where(np.isnan(wide), 0.0, wide)
-        return source.astype(dtype.numpy)
 
 
 def _shape(operands: Sequence[Operand]) -> Shape:
@@ -178,8 +115,7 @@ def _elementwise(
 
         def evaluate(*values: Any, result: DType, operands: Sequence[Operand]) -> Array:
             operand_type = operand_rule(operands)
-            compute = dtypes.float32 if operand_type.is_float else operand_type
-            ready = [cast_array(cast_array(value, operand_type), compute) for value in values]
+            ready = [cast_array(cast_array(value, operand_type), operand_type.computed_in) for value in values]
             with np.errstate(all="ignore"):
                 return cast_array(body(*ready), result)
 
@@ -267,10 +203,11 @@ def abs_(x: Array) -> Array:
 
 @_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1, 2), adds=True))
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """``a * b + c``; floats through f64, so that the product is exact. Example: ``tl.fma(x, scale, shift)``."""
+    """``a * b + c`` with the product exact: floats through f64, f64 rounded once. Example: ``tl.fma(x, scale,
+    shift)``."""
     if a.dtype.kind != "f":
         return a * b + c
-    return a.astype(np.float64) * b + c
+    return fused(a, b, c) if a.dtype == np.float64 else a.astype(np.float64) * b + c
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -324,13 +261,10 @@ def sigmoid(x: Array) -> Array:
     return np.float32(1) / (np.float32(1) + np.exp(-x))
 
 
-_ERF = np.frompyfunc(math.erf, 1, 1)
-
-
 @_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def erf(x: Array) -> Array:
     """Gauss error function. Example: ``gelu = 0.5 * x * (1 + tl.erf(x * 0.70710678))``."""
-    return np.asarray(_ERF(x.astype(np.float64)), dtype=np.float64).astype(np.float32)
+    return erf_of(x.astype(np.float64, copy=False))
 
 
 @_elementwise(_transcendental, Cost.TRANSCENDENTAL)

@@ -16,7 +16,8 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..layout import Layout, Shape
-from .elementwise import TABLE, Array, cast_array
+from .elementwise import TABLE
+from .numbers import Array, cast_array
 from .operation import NO_WORK, Cost, End, Family, Kind, Linear, Operand, Operation, Scalar, Space, Work
 
 __all__: list[str] = []
@@ -155,7 +156,8 @@ def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, 
 
 @_declared(Family.CONTRACTION, Kind.MATMUL, "gemm/dot", _dot_rule, _mnk, linear=Linear((2,), adds=True))
 def dot(a: Array, b: Array, *acc: Array, out_dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
-    """Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl.dot(q, tl.trans(k))``."""
+    """Matrix product, accumulated in f32 (i32 for integers; f64, u32 and 64-bit integers in themselves). Example: ``s
+    = tl.dot(q, tl.trans(k))``."""
     wide = dtypes.of_numpy(a.dtype).accumulator
     with np.errstate(all="ignore"):
         product = np.matmul(cast_array(a, wide), cast_array(b, wide))

@@ -10,7 +10,8 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, check_shape, resolve_axis
-from .elementwise import TABLE, Array, cast_array, check_scalar
+from .elementwise import TABLE
+from .numbers import Array, cast_array, check_scalar
 from .operation import Cost, Family, Kind, Operand, Operation, Scalar, Work
 
 __all__: list[str] = []
@@ -31,7 +32,7 @@ def _same(source: DType) -> DType:
 
 
 def _wide(source: DType) -> DType:
-    return source if source.is_float else dtypes.int32
+    return source if source.is_float else source.accumulator
 
 
 def _index(source: DType) -> DType:
@@ -44,7 +45,7 @@ def _reduced_shape(shape: Shape, axis: int | None, keep_dims: bool) -> Shape:
 
 
 def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[..., Array]], Operation]:
-    """Declare a reduction: floats are computed in f32 and rounded once, integers in the result's type."""
+    """Declare a reduction: floats are computed in f32 (f64 in f64) and rounded once, integers in the result's type."""
 
     def declare(body: Callable[..., Array]) -> Operation:
         name = body.__name__.rstrip("_")
@@ -58,7 +59,7 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
             x: Array, *, axis: int | None, keep_dims: bool, result: DType, operands: Sequence[Operand]
         ) -> Array:
             source = dtypes.of_numpy(x.dtype)
-            ready = cast_array(x, dtypes.float32 if source.is_float else source if result_dtype is _index else result)
+            ready = cast_array(x, result if result_dtype is _wide and not source.is_float else source.computed_in)
             with np.errstate(all="ignore"):
                 return cast_array(body(ready, axis=axis, keepdims=keep_dims), result)
 
@@ -81,8 +82,8 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
 
 @_reduction(_wide)
 def sum_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Sum along an axis (``None``: all); floats accumulate in f32, integers give i32. Example: ``tl.sum(p,
-    axis=1)``."""
+    """Sum along an axis (``None``: all); floats accumulate in f32 (f64 in f64), integers give i32, those of 32 bits and
+    more their own dtype. Example: ``tl.sum(p, axis=1)``."""
     return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
 
 
@@ -122,7 +123,7 @@ def _scan_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DType]
 
 
 def _cumsum(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
-    compute = dtypes.float32 if result.is_float else result
+    compute = result.computed_in
     with np.errstate(all="ignore"):
         return cast_array(np.cumsum(cast_array(x, compute), axis=axis, dtype=compute.numpy), result)
 
@@ -135,7 +136,7 @@ def _softmax_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DTy
 
 
 def _softmax(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
-    ready = cast_array(x, dtypes.float32)
+    ready = cast_array(x, result.computed_in)
     with np.errstate(all="ignore"):
         e = np.exp(ready - np.max(ready, axis=axis, keepdims=True))
         return cast_array(e / np.sum(e, axis=axis, keepdims=True), result)
@@ -154,7 +155,8 @@ for _name, _cost, _rule, _body, _doc in (
         Cost.TRANSCENDENTAL,
         _softmax_rule,
         _softmax,
-        "Softmax along an axis, computed in f32; one operation, one allocation. Example: ``tl.softmax(s, axis=-1)``.",
+        "Softmax along an axis, computed in f32 (f64 in f64); one operation, one allocation. Example: "
+        "``tl.softmax(s, axis=-1)``.",
     ),
 ):
     TABLE.add(

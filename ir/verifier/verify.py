@@ -6,6 +6,7 @@ what the columns mean. A rule is a function declared with :func:`_rule`; its doc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
@@ -212,6 +213,32 @@ def _indices(graph: Graph) -> Iterator[str]:
 
 
 @_rule(_STRUCTURE)
+def _scalars(graph: Graph) -> Iterator[str]:
+    """The scalar operands of an attribute set are pairs: a position among the operands, and a Python number."""
+    for number, attributes in enumerate(graph.attributes):
+        pairs = attributes.get("scalars", ())
+        if not isinstance(pairs, tuple) or not all(map(_is_scalar, pairs)):
+            yield f"attributes {number}: scalars {pairs!r}"
+
+
+def _is_scalar(pair: object) -> bool:
+    """A position is that of one of a few operands: no operation has more."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    position, value = pair
+    return type(position) is int and 0 <= position < 64 and isinstance(value, bool | int | float)
+
+
+@_rule(_STRUCTURE)
+def _places(graph: Graph) -> Iterator[str]:
+    """Lines of source count from 1 (0: of no line), columns from 0; -1 stands for what is not known."""
+    frames = graph.frames
+    wrong = (frames.line < 0) | (frames.end_line < -1) | (frames.column < -1) | (frames.end_column < -1)
+    for row in np.flatnonzero(wrong).tolist():
+        yield f"frame {row} is at line {int(frames.line[row])}, column {int(frames.column[row])}"
+
+
+@_rule(_STRUCTURE)
 def _forest(graph: Graph) -> Iterator[str]:
     """A scope's parent and a stack's caller lie before it: following them ends."""
     for name, parent in (("scope", graph.scopes.parent), ("stack", graph.stacks.caller)):
@@ -335,6 +362,18 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
 
 
 @_rule(_MEANING)
+def _tensors(graph: Graph) -> Iterator[str]:
+    """A tensor in global memory has a name of its own, and begins at address 0; it is there before all nodes, for
+    good."""
+    storages = graph.storages
+    rows = np.flatnonzero(~graph.in_scratch)
+    for row in rows[(storages.address[rows] != 0) | (storages.born[rows] != 0) | (storages.freed[rows] != -1)].tolist():
+        yield f"tensor {row} is at {int(storages.address[row]):#x}, made at node {int(storages.born[row])}"
+    names = Counter(graph.names[name] for name in storages.name[rows].tolist())
+    yield from (f"{count} tensors are called {name!r}" for name, count in names.items() if count > 1)
+
+
+@_rule(_MEANING)
 def _storage_layouts(graph: Graph) -> Iterator[str]:
     """A storage's layout is dense and of its size; HBM belongs to no rank and no scope, an allocation to one of
     each (to no scope where there is none)."""
@@ -373,7 +412,7 @@ def _accesses_inside(graph: Graph) -> Iterator[str]:
     ):
         for row in np.flatnonzero(wrong).tolist():
             yield f"access {row} of node %{int(accesses.node[row])} {what}"
-    if not np.any(outside):
+    if not np.any(outside) and all(layouts[number].is_dense for number in np.unique(whole).tolist()):
         _, _, exact = boxes(accesses, storages, layouts)
         for row in np.flatnonzero(exact == (accesses.kind == AccessKind.RANGE)).tolist():
             yield f"access {row} of node %{int(accesses.node[row])} says {AccessKind(accesses.kind[row]).name}"

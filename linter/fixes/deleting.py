@@ -29,7 +29,7 @@ def delete_lines(context: LintContext, stacks: Sequence[int], title: str) -> Fix
     where the kernel or another finding would notice."""
     graph = context.graph
     places = [context.location(stack) for stack in dict.fromkeys(stacks)]
-    syntax = syntax_of(places[0].file) if places[0] is not None else None
+    syntax = syntax_of(places[0]) if places[0] is not None else None
     statements: list[ast.stmt] = []
     for place in places:
         if place is None or syntax is None or place.file != syntax.file:

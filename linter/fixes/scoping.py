@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.tables import IntArray
+from ..analyses.scopes import UnscopedLoop
 from ..edits import Fix
 from ..rule import LintContext
 from .keeping import Kept, find_kept
@@ -17,7 +18,15 @@ from .rewriting import Rewriting, indentation
 from .sites import Body, body_of, chain
 from .syntax import COMPREHENSIONS, Loop, Syntax
 
-__all__ = ["GrowingLoop", "growing_loop", "loop_around_both", "scope_statement", "split_scope", "wrap_in_scope"]
+__all__ = [
+    "GrowingLoop",
+    "growing_loop",
+    "loop_around_both",
+    "scope_statement",
+    "split_scope",
+    "with_carried",
+    "wrap_in_scope",
+]
 
 
 @attrs.frozen(eq=False)
@@ -76,6 +85,34 @@ def _calls(body: Body, row: int, function: str) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return bool(name == function)
+
+
+def with_carried(context: LintContext, loop: UnscopedLoop) -> UnscopedLoop:
+    """The loop, with what an iteration reads of the one before among what is ``kept``: ``send(cur); cur = recv()``.
+
+    Nothing in the order of nodes tells where an iteration begins, so the source does: such a line stands above the one
+    that makes the allocations, or is that one, and then it does not come by the last of them."""
+    graph = context.graph
+    accesses, stacks = graph.accesses, graph.storages.stack
+    carried = [loop.kept]
+    for stack in np.unique(stacks[loop.rows]).tolist():
+        rows = loop.rows[stacks[loop.rows] == stack]
+        growing = growing_loop(context, rows)
+        if growing is None or isinstance(growing.node, ast.expr):
+            continue
+        body, node = growing.body, growing.node
+        made = body.statement(stack)
+        touching = np.flatnonzero(np.isin(accesses.storage, rows))
+        by = graph.nodes.stack[accesses.node[touching]]
+        for user in np.unique(by).tolist():
+            statement = body.statement(user) if user >= 0 and user != stack else None
+            if statement is None or made is None or not body.lies_in(statement, node):
+                continue
+            read = np.unique(accesses.storage[touching[by == user]])
+            above = (statement.lineno, statement.col_offset) < (made.lineno, made.col_offset)
+            if (above and made not in body.syntax.above(statement)) or (statement is made and read[-1] != rows[-1]):
+                carried.append(read)
+    return attrs.evolve(loop, kept=np.unique(np.concatenate(carried)))
 
 
 def _users(graph: Graph, rows: IntArray) -> list[int]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
 
 from ...ir.columns import expect_graph
 from ...ir.errors import ArgumentError, MachineError, shown
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.messages import MessageFault, message_faults, refuse_faults
 from ...ir.verifier.verify import require_valid
-from ...machine.description import Machine, load_machine
+from ...machine.description import Machine, load_machine, machine_names, parse_machine
 from ..policy.deadlock import deadlock_error
 from ..policy.in_order import Times
 from ..policy.lower_bounds import Bounds, lower_bounds
@@ -28,7 +29,7 @@ from .json_form import schedule_document, schedule_text
 from .reordering import Moved, moved_nodes
 from .tables import schedule_html
 
-__all__ = ["Schedule", "Scheduling", "machine_of", "schedule"]
+__all__ = ["Schedule", "Scheduling", "known_machine", "machine_of", "schedule"]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -64,16 +65,29 @@ class Schedule(ScheduleColumns):
 
 
 def machine_of(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> Machine:
-    """The machine asked for, else the preset that the graph was traced for. Raises ``MachineError``."""
+    """The machine asked for, else the one that the graph was traced for. Raises ``MachineError``."""
     if machine is not None:
         return load_machine(machine)
-    try:
-        return load_machine(graph.machine)
-    except MachineError as error:
+    known = known_machine(graph)
+    if known is None:
         raise MachineError(
-            f"the graph was traced for machine {graph.machine!r}, which is no preset",
+            f"the graph was traced for machine {quote(graph.machine)!r}, no preset, and says nothing of its machine",
             help="pass the machine: a preset's name, a TOML file or a Machine",
-        ) from error
+        )
+    return known
+
+
+def known_machine(graph: Graph) -> Machine | None:
+    """The machine that a graph was traced for: as it describes it, else the preset of that name. A graph's words open
+    no file. Raises ``MachineError`` for a description that does not hold together."""
+    if graph.machine_toml:
+        return _described(graph.machine_toml)
+    return load_machine(graph.machine) if graph.machine in machine_names() else None
+
+
+@lru_cache(maxsize=16)
+def _described(text: str) -> Machine:
+    return parse_machine(text, "the graph's machine")
 
 
 @attrs.frozen(eq=False, slots=False)

@@ -106,3 +106,13 @@ def test_a_reference_that_is_no_real_number_agrees_with_nothing(reference: Any) 
     with pytest.raises(ks.InputError, match="no array of real numbers|has shape") as caught:
         compare_with_reference({"o": np.array([1], F32)}, {"o": reference})
     assert caught.value.help
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_wide_integers_are_compared_exactly(dtype: Any) -> None:
+    """Two that f64 holds for one are told apart, and the error is at least one."""
+    value, wanted = np.array([2**60, 7], dtype=dtype), np.array([2**60 + 1, 7], dtype=dtype)
+    (row,) = compare_with_reference({"o": value}, {"o": wanted})
+    assert (row.ok, row.max_abs_error, row.first_wrong) == (False, 1.0, (0,))
+    (row,) = compare_with_reference({"o": value}, {"o": value.astype(np.uint64)})
+    assert row.ok

@@ -146,8 +146,11 @@ def test_a_schedule_that_breaks_an_edge_or_is_of_another_graph_is_refused() -> N
     early = Times(np.array([0, 0, 5, 10, 20, 20]), np.array([10, 10, 15, 20, 30, 30]))
     with pytest.raises(ks.OrderError, match=r"data edge %0 load -> %2 add: it starts at 5 ps, before 10 ps"):
         execute(graph, order=early)
-    with pytest.raises(ks.OrderError, match="the graph has 6"):
-        execute(graph, order=Times(np.zeros(5, np.int64), np.zeros(5, np.int64)))
+    for starts, ends in ((5, 5), (5, 6), (6, 5), (7, 6)):
+        with pytest.raises(
+            ks.OrderError, match=rf"the schedule times \({starts},\) and \({ends},\) nodes, the graph has 6"
+        ):
+            execute(graph, order=Times(np.zeros(starts, np.int64), np.zeros(ends, np.int64)))
 
 
 # --- program order --------------------------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ def test_the_largest_holders_are_named_and_the_rest_summed_up() -> None:
 
 
 def test_each_rank_has_its_peak() -> None:
-    """With several ranks a table says each one's peak; with one there is none."""
+    """Of several ranks each one's peak is said, once where it is the same; of one rank nothing."""
 
     @ks.kernel
     def uneven(o: ks.HbmTensor) -> None:
@@ -260,11 +260,18 @@ def test_each_rank_has_its_peak() -> None:
         tile = tl.zeros((8 * (rank + 1), 8), tl.float32)
         tl.store(o[rank, 0 : tile.shape[0], :], tile)
 
-    data = data_of(ks.trace(uneven, ks.hbm((2, 16, 8), "f32"), ranks=2))
-    text = re.sub(r"\s+", " ", tables_of(data).texts["scratch"])
-    assert list(data.liveness.peak_bytes_by_rank) == [256, 512]
-    assert "256" in text and "512" in text
-    assert "of rank 1" in text
+    said = "All 3 ranks have this peak.", "rank 0: 256 B; rank 1: 512 B"
+    graphs = {
+        "": of_lines(),
+        said[0]: of_ring(),
+        said[1]: ks.trace(uneven, ks.hbm((2, 16, 8), "f32"), ranks=2),
+    }
+    for sentence, graph in graphs.items():
+        text = re.sub(r"\s+", " ", tables_of(data_of(graph)).texts["scratch"])
+        assert [one for one in (*said, "ranks have") if one in text] == [
+            one for one in (*said, "ranks have") if one in sentence
+        ]
+        assert (" of rank " in text) == (graph.ranks > 1)
 
 
 def test_operations_have_their_counts_and_engines() -> None:

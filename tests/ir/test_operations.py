@@ -13,7 +13,7 @@ import kernscope as ks
 from kernscope.ir import dtypes
 from kernscope.ir.dtypes import ALL, DType
 from kernscope.ir.layout import Layout
-from kernscope.ir.ops import OPERATIONS, Family, Kind, Operation, WorkKind
+from kernscope.ir.ops import OPERATIONS, Family, Kind, Operation, WorkKind, cast_array
 
 FLOATS = [d for d in ALL if d.is_float]
 INTEGERS = [d for d in ALL if d.is_integer]
@@ -26,6 +26,8 @@ COMPARISONS = ["lt", "le", "gt", "ge", "eq", "ne"]
 EXTREMA = ["maximum", "minimum"]
 BITS = ["and", "or", "xor", "not"]
 SHIFTS = ["shl", "shr"]
+#: Integers whose sums keep the dtype.
+KEPT = ("u32", "i64", "u64")
 REDUCTIONS = ["sum", "max", "min", "argmax", "argmin"]
 
 
@@ -168,7 +170,11 @@ def test_python_numbers_take_the_tensors_dtype(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "value"), [("i8", 128), ("i8", -129), ("u8", -1), ("u8", 256), ("i16", 1 << 15), ("i32", 1 << 31)]
+    ("dtype", "value"),
+    [
+        *[("i8", 128), ("i8", -129), ("u8", -1), ("u8", 256), ("i16", 1 << 15), ("i32", 1 << 31), ("u16", 1 << 16)],
+        *[("u32", 1 << 32), ("i64", 1 << 63), ("i64", -(1 << 63) - 1), ("u64", 1 << 64), ("u64", -1)],
+    ],
 )
 def test_an_integer_that_the_tensor_cannot_hold_is_refused(dtype: str, value: int) -> None:
     """Nothing wraps in silence at the kernel's own constants, but the extremes themselves pass."""
@@ -178,7 +184,7 @@ def test_an_integer_that_the_tensor_cannot_hold_is_refused(dtype: str, value: in
     assert result("add", tensor, value - 1 if value > 0 else value + 1)[1] is tensor.dtype
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in FLOATS if d.itemsize <= 4], ids=str)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign: float) -> None:
     """Exactly where rounding to the dtype would make it infinite (or NaN): one float below that passes. The help holds
@@ -188,7 +194,7 @@ def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign:
     for _ in range(80):  # halve the interval in which rounding turns
         middle = (finite + beyond) / 2
         with np.errstate(over="ignore"):
-            rounds_to = float(np.float64(middle).astype(dtype.numpy))
+            rounds_to = float(cast_array(np.float64(middle), dtype))
         finite, beyond = (middle, beyond) if np.isfinite(rounds_to) else (finite, middle)
     assert result("add", tensor, finite)[1] is dtype
     with pytest.raises(ks.DTypeError, match=f"does not fit {dtype}") as caught:
@@ -196,6 +202,38 @@ def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign:
     advised = re.match("use (-?[0-9.e+]+)", caught.value.help)
     assert advised is not None
     assert result("add", tensor, float(advised[1]))[1] is dtype
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_numbers_of_f64_are_told_from_larger_integers(sign: int) -> None:
+    """An integer passes exactly where Python's float takes it; nothing wider is advised."""
+    tensor, first_beyond = dense((4,), dtypes.float64), (1 << 1024) - (1 << 970)
+    assert result("add", tensor, sign * (first_beyond - 1))[1] is tensor.dtype
+    with pytest.raises(OverflowError):
+        float(first_beyond)
+    with pytest.raises(ks.DTypeError, match="an integer of 1024 bits does not fit f64"):
+        result("add", tensor, sign * first_beyond)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "wider"),
+    [
+        ("i8", 300, "int32"),
+        ("u8", -1, "int32"),
+        ("i32", 1 << 31, "int64"),
+        ("u32", -(1 << 31) - 1, "int64"),
+        ("i64", 1 << 63, "uint64"),
+        ("f16", 1e5, "float32"),
+        ("f16", 1e300, "float64"),
+        ("f32", -1e39, "float64"),
+    ],
+)
+def test_a_number_that_does_not_fit_is_told_the_first_dtype_that_holds_it(dtype: str, value: Any, wider: str) -> None:
+    """The help is true when it is followed."""
+    with pytest.raises(ks.DTypeError) as caught:
+        result("add", dense((4,), dtypes.of(dtype)), value)
+    assert f"h.to(tl.{wider})" in caught.value.help
+    assert result("add", dense((4,), dtypes.of(wider)), value)[1] is dtypes.of(wider)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -227,9 +265,9 @@ def test_at_least_one_operand_is_a_tensor() -> None:
 def test_reductions_drop_or_keep_the_axis(
     name: str, axis: int, keep: bool, shape: tuple[int, ...], dtype: DType
 ) -> None:
-    """The shape is numpy's; sums of integers are i32, positions are i32, extrema keep the dtype."""
+    """The shape is numpy's; sums of narrow integers are i32, positions are i32, extrema keep the dtype."""
     wanted = dtype
-    if name.startswith("arg") or (name == "sum" and not dtype.is_float):
+    if name.startswith("arg") or (name == "sum" and not dtype.is_float and dtype.short not in KEPT):
         wanted = dtypes.int32
     assert result(name, dense((4, 5), dtype), axis=axis, keep_dims=keep) == (shape, wanted)
     array = np.zeros((4, 5))
@@ -262,10 +300,13 @@ def test_where_refuses_numbers_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_softmax_and_cumsum_keep_the_shape(dtype: DType) -> None:
-    """Softmax of integers is f32, a running sum of them i32."""
+    """Softmax of integers is f32, a running sum of narrow ones i32."""
     source = dense((4, 5), dtype)
     assert result("softmax", source, axis=1) == ((4, 5), dtype if dtype.is_float else dtypes.float32)
-    assert result("cumsum", source, axis=0) == ((4, 5), dtype if dtype.is_float else dtypes.int32)
+    assert result("cumsum", source, axis=0) == (
+        (4, 5),
+        dtype if dtype.is_float or dtype.short in KEPT else dtypes.int32,
+    )
 
 
 def test_dot_multiplies_matrices_that_fit() -> None:
@@ -322,3 +363,7 @@ def test_arange_has_elements() -> None:
         result("arange", start=3, end=3)
     with pytest.raises(ks.DTypeError, match="does not fit i32"):
         result("arange", start=0, end=(1 << 31) + 1)
+    assert result("arange", start=(1 << 31) - 2, end=1 << 31) == ((2,), dtypes.int32)
+    assert result("arange", start=-(1 << 31), end=1 - (1 << 31)) == ((1,), dtypes.int32)
+    with pytest.raises(ks.DTypeError, match="-2147483649 does not fit i32"):
+        result("arange", start=-(1 << 31) - 1, end=0)

@@ -9,10 +9,12 @@ from kernscope import tl
 
 from .values import (
     DTYPES,
+    INTEGERS,
     LARGEST,
     Holder,
     Value,
     broadcastable,
+    converted,
     size_of,
 )
 
@@ -64,11 +66,12 @@ class Compute(Holder):
 
     def do_cast(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a, DTYPES)
-        self.add(self.read(value).to(DTYPES[b % 4]), value.base.bound)
+        self.add(converted(self.read(value), DTYPES[b % len(DTYPES)]), value.base.bound)
 
     def do_integers(self, a: int, b: int, c: int, d: int) -> None:
-        x, y = broadcastable(self.operand(a, (tl.int32,)), self.operand(b, (tl.int32,)))
-        x, y = self.cast(x, tl.int32), self.cast(y, tl.int32)
+        dtype = INTEGERS[d % len(INTEGERS)]
+        x, y = broadcastable(self.operand(a, (dtype,)), self.operand(b, (dtype,)))
+        x, y = self.cast(x, dtype), self.cast(y, dtype)
         left, right = self.read(x) & 255, self.read(y)
         match c % 4:
             case 0:

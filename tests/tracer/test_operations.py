@@ -334,7 +334,7 @@ def test_a_function_that_does_not_exist_names_the_nearest() -> None:
     assert caught.value.places
     assert not hasattr(tl, "maximun")
     with pytest.raises(AttributeError):
-        _ = tl.float64
+        _ = tl.float128
 
 
 @pytest.mark.parametrize("name", ["matmul", "mean", "permute", "zeros_like", "static_assert"])

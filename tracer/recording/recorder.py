@@ -32,6 +32,7 @@ from ...ir.graph import Graph
 from ...ir.layout import Layout, Shape
 from ...ir.location import Location
 from ...ir.ops import Operand
+from ...ir.sources import source_digest
 from ...ir.tables import BoundsFault
 from ...ir.target import OPPOSITE, Target
 from ..values.handles import TensorHandle
@@ -519,7 +520,7 @@ class Recorder:
 
     # --- the graph --------------------------------------------------------------------------------------------------
 
-    def finish(self, *, kernel: str, machine: str, defaults: Mapping[str, Any]) -> Graph:
+    def finish(self, *, kernel: str, machine: str, machine_toml: str, defaults: Mapping[str, Any]) -> Graph:
         """The graph of all that was recorded."""
         names: dict[str, int] = {"": 0}
 
@@ -546,5 +547,7 @@ class Recorder:
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
             unentered_scopes=unentered,
+            machine_toml=machine_toml,
+            digests={file: source_digest(file) for file in dict.fromkeys(place.file for place in sites.frames)},
             defaults=dict(defaults),
         )

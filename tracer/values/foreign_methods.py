@@ -38,9 +38,11 @@ METHODS: dict[str, str] = {
     "type": "write h.dtype, or h.to(dtype) to convert",
     "cast": "write h.to(dtype)",
     "float": "write h.to(tl.float32)",
+    "double": "write h.to(tl.float64)",
     "half": "write h.to(tl.float16)",
     "bfloat16": "write h.to(tl.bfloat16)",
     "int": "write h.to(tl.int32)",
+    "long": "write h.to(tl.int64)",
     # copies, and writing in place
     "clone": _COPY,
     "copy": _COPY,

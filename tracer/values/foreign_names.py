@@ -133,6 +133,9 @@ WRITE: Mapping[str, str] = MappingProxyType(
         "copy": "tl.copy_to(x, y)",
         "int1": "tl.bool",
         "half": "tl.float16",
+        "double": "tl.float64",
+        "long": "tl.int64",
+        "ulong": "tl.uint64",
         "float8e4nv": "tl.float8e4m3",
         "float8e5": "tl.float8e5m2",
     }
@@ -147,7 +150,9 @@ _RANDOM = "there is none: make random numbers on the host and pass them as an ar
 _HINT = "leave it out: shapes, offsets and arguments are known while tracing"
 _TYPE = "leave it out: nothing in a kernel is declared; handles have .shape and .dtype"
 _FUNCTION = "there is none: only the operations of tl reduce and scan, such as tl.sum, tl.max and tl.cumsum"
-_DTYPES = "there is none: the dtypes are f32, f16, bf16, f8e4m3, f8e5m2, i32, i16, i8, u8 and bool"
+_DTYPES = (
+    "there is none: the dtypes are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8 and bool"
+)
 _HOST = "there is none among the engines' operations: compute it on the host and pass it as an argument"
 _PROGRAM = "leave it out: commands wait for what they read, and the scheduler orders them"
 _NO_MODULE = "there is none: what tl has is in tl itself"
@@ -172,9 +177,7 @@ _REASONS: Mapping[str, str] = {
     _TYPE: "tensor tensor_type block_type pointer_type pi32_t void const constexpr_type tuple tuple_type slice scalar "
     "to_tensor base_type base_value",
     _FUNCTION: "reduce associative_scan map_elementwise cumprod prod product xor_sum nanprod cummax cummin",
-    _DTYPES: "int64 uint16 uint32 uint64 float64 float8e4b15 float8e4b8 float8e5b16 int4 "
-    "uint4 complex64 complex128 i64 "
-    "u16 u32 u64 f64 long ulong",
+    _DTYPES: "float8e4b15 float8e4b8 float8e5b16 int4 uint4 complex64 complex128",
     _HOST: "arcsin arccos arctan arctan2 asin acos atan atan2 umulhi frexp ldexp modf "
     "nextafter spacing copysign gcd lcm "
     "bitwise_count isnat linspace eye",

@@ -100,6 +100,30 @@ def test_one_allocation_larger_than_the_budget_cannot_be_helped_by_a_scope(lint:
     )
 
 
+@pytest.mark.parametrize(
+    ("signature", "said"),
+    [
+        ("x, *, tile=1024", "`kernscope fit kernel.py::giant --param tile --range 128:1024:128`"),
+        ("x, tile=1020", "`kernscope fit kernel.py::giant --param tile --range 127:1020:127`"),
+        ("x, first=9, *, tile=2", "`kernscope fit kernel.py::giant --param tile --range 1:2:1`"),
+        ("x, scale=1, tile=16", "`kernscope fit kernel.py::giant --param tile --range 2:16:2`"),
+        ("x, *, deep=True, wide=2.0, one=1, nothing=None, size", "`kernscope fit`"),
+        ("x, *, size, tile=64", "`kernscope fit kernel.py::giant --param tile --range 8:64:8`"),
+    ],
+)
+def test_the_command_that_finds_a_tile_names_the_parameter(lint: Lint, signature: str, said: str) -> None:
+    """The first parameter, keyword-only ones before others, whose default is a whole number of 2 or more: from an
+    eighth of it on. None like it: no command is put in the reader's mouth."""
+    kernel = f"""
+        @ks.kernel
+        def giant({signature}):
+            tl.load(x[:, :])
+    """
+    sizes = {"size": 4} if "size" in signature else {}
+    (finding,) = lint(kernel, ks.hbm((1024, 257), "f32"), **sizes)
+    assert f"load and compute in smaller tiles: {said} finds the largest that fits" in finding.help
+
+
 @pytest.mark.parametrize(("extra", "fires"), [(0, False), (1, True)])
 def test_a_budget_filled_to_the_last_byte_is_fine_and_one_more_is_not(lint: Lint, extra: int, fires: bool) -> None:
     """Sizes are rounded up before they are checked."""

@@ -69,6 +69,19 @@ def test_the_iteration_that_would_overflow_is_the_one_that_does(lint: Lint) -> N
         assert f"overflow{'' if count < 22 else 's'} at iteration 22" in report.diagnostics[0].message
 
 
+def test_a_loop_that_grows_unevenly_has_no_forecast(lint: Lint) -> None:
+    """Nothing is said of an iteration that would overflow where tiles grow from one to the next; the rest is."""
+    text = """
+for j in range(4):
+    tile = tl.load(x[: {rows}, :])
+    tl.store(o[: {rows}, :], tl.exp(tile))
+"""
+    for rows, forecast in (("8", True), ("8 + 8 * j", False), ("8 if j < 2 else 16", False)):
+        (finding,) = lint(body(text.format(rows=rows)), X, X, ignore=["KS104"])
+        assert ("would overflow" in finding.message) is forecast
+        assert "scratch grows by" in finding.message and "a scope brings the peak" in finding.message
+
+
 def test_the_peak_with_a_scope_is_the_peak_of_the_kernel_with_one(lint: Lint) -> None:
     """Also with handles before, between and after, and with an inner loop."""
 

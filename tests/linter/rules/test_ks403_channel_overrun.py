@@ -98,7 +98,7 @@ def test_a_kernel_without_messages_needs_no_machine() -> None:
 
     for kernel, fails in ((silent, False), (sending, True)):
         graph = ks.trace(kernel, ranks=2)
-        unknown = attrs.evolve(graph, machine="of another repository")
+        unknown = attrs.evolve(graph, machine="of another repository", machine_toml="")
         if fails:
             with pytest.raises(ks.MachineError, match="of another repository"):
                 ks.lint(unknown)
