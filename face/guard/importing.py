@@ -40,7 +40,9 @@ def import_file(path: str, guard: Guard) -> ModuleType:
             f"{path!r} is no Python file", help="give a kernel file, *.py, or a graph saved by kernscope trace -o"
         )
     if not file.is_file():
-        raise KernelFileError(f"{path!r} is no regular file", help="write what comes from there to a file: path/file.py")
+        raise KernelFileError(
+            f"{path!r} is no regular file", help="write what comes from there to a file: path/file.py"
+        )
     resolved = file.resolve()  # before the author's code can change the folder
     levels = _relative_levels(resolved)
     with guard.running(f"importing {path}", lambda error: _import_failure(shown_path(path), error, resolved)):

@@ -68,8 +68,10 @@ def rules() -> dict[str, str]:
 
 
 def verify(graph: Graph) -> list[Violation]:
-    """All violations of a graph, in the rules' order; empty for a graph that holds together. Raises ``ArgumentError`` for
-    what is no graph."""
+    """All violations of a graph, in the rules' order; empty for a graph that holds together.
+
+    Raises ``ArgumentError`` for what is no graph.
+    """
     expect_graph(graph, "verify")
     return _verify(graph, edges=True)
 

@@ -161,13 +161,16 @@ def wrap_in_scope(context: LintContext, rows: IntArray, kept: IntArray) -> Fix |
         return None
     rewriting = Rewriting(syntax)
     header = f"with {syntax.language}.scratch_scope():"
-    deeper = {loop: [other for other in loops if other in syntax.above(loop)] for loop in loops}
+
+    def deeper(statement: ast.stmt) -> str:
+        return "".join(_unit(syntax, loop) for loop in loops if loop in syntax.above(statement))
+
     for loop in loops:
-        _put_header(rewriting, loop, "".join(_unit(syntax, other) for other in deeper[loop]), header)
+        _put_header(rewriting, loop, deeper(loop), header)
     for loop in loops:
         _indent(rewriting, loop)
     for copy in copies:
-        copy.apply(rewriting)
+        copy.apply(rewriting, deeper)
     title = f"wrap {', and '.join(_body_text(Loop.of(loop)) for loop in loops)}, in `{header}`"
     return Fix("; ".join([title, *(copy.title for copy in copies)]), rewriting.edits())
 

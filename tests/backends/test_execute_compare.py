@@ -103,7 +103,7 @@ def test_an_output_with_initial_values_is_compared_as_it_is() -> None:
 )
 def test_a_reference_that_is_no_real_number_agrees_with_nothing(reference: Any) -> None:
     """It is refused: an imaginary part would be left out of the comparison."""
-    with pytest.raises(ks.InputError, match="no array of real numbers|has shape") as caught:
+    with pytest.raises(ks.InputError, match=r"no array of real numbers|has shape") as caught:
         compare_with_reference({"o": np.array([1], F32)}, {"o": reference})
     assert caught.value.help
 

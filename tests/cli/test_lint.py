@@ -413,7 +413,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("way", ELSEWHERE)
 def test_a_kernel_counts_where_it_is_made(kernscope, write, tmp_path, way):
-    """Whatever wraps it, and wherever its function was written: no kernel of a file is passed over in silence. In a file
+    """Whatever wraps it, and wherever its function was written: no kernel of a file is passed over in silence. In one
     that imports it, it does not count a second time."""
     write(
         """
