@@ -19,6 +19,7 @@ from ..backends.report.page import write_report
 from ..face import api
 from ..face import presentation as pictures
 from ..ir.errors import OptionError
+from ..ir.forms.counts import plural
 from ..ir.forms.saved import is_saved_graph
 from ..ir.output import check_output
 from ..ir.printable import printable_lines
@@ -27,7 +28,7 @@ from ..scheduler.policy.registry import POLICIES
 from .options import make_job, target_options
 from .schedule import chain_lines
 from .stages import stages
-from .tables import percent, plural, say, size, table
+from .tables import percent, say, size, table
 
 __all__ = ["draw", "report"]
 

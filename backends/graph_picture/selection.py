@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 
 from ...ir.errors import OptionError, shown
+from ...ir.forms.counts import plural
 from ...ir.graph import Graph
 from ...ir.tables import IntArray
 
@@ -44,7 +45,7 @@ def select(graph: Graph, *, rank: int | None = None, around: int | None = None, 
     if around is not None:
         focus = _focus(graph, around, hops, keep)
         keep = keep & _near(graph, focus, hops)
-        said.append(f"up to {hops} edge{'' if hops == 1 else 's'} from node %{focus}")
+        said.append(f"up to {plural(hops, 'edge')} from node %{focus}")
     edges = graph.edges
     crossing = int(np.count_nonzero(keep[edges.source] != keep[edges.target]))
     left = f"; {crossing:,} edges to what is left out are not drawn" if crossing else ""

@@ -95,6 +95,8 @@ def test_what_is_to_be_written_can_be_written(name: str) -> None:
 #: Functions that need other arguments than :func:`oracle` gives them, or that are no elementwise functions.
 ORACLES: dict[str, Any] = {
     "clip": np.clip(X, -1, 1),
+    "partition": np.sort(X, axis=1),
+    "take": np.take_along_axis(X, I, 1),
     "matmul": X @ Y.T,
     "inner": X @ Y.T,
     "vecdot": (X * Y).sum(1),
@@ -137,7 +139,7 @@ def oracle(name: str) -> Any:
         (np.arctan, NOT_THERE["arctan"]),
         (lambda h: np.add(h, h), "x + y"),
         (lambda h: h.mean(), "tl.sum(x, axis=1)"),
-        (lambda h: h.sort(), NOT_THERE["sort"]),
+        (lambda h: h.sort(), "tl.sort(h, ...)"),
         (lambda h: h.sum(), "tl.sum(h, ...)"),
         (lambda h: np.clip(h, 0, 1), "tl.clamp(x, -1.0, 1.0)"),
         (lambda h: np.where(h > 0.0, 1, 0), "tl.where(h, ...)"),
