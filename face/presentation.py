@@ -19,6 +19,7 @@ from ..backends.report.data import NumbersRow, PolicyResult, ReportData
 from ..backends.report.page import write_report
 from ..backends.report.source import collect_sources
 from ..backends.timelines.timeline import Timeline, timeline
+from ..ir.columns import expect_graph
 from ..ir.errors import KernscopeError, UnmatchedMessageError
 from ..ir.graph import Graph
 from ..ir.output import check_output
@@ -53,6 +54,7 @@ def report(
     report returned, the page says what changed in makespan and peak and which lines are to blame. Returns what the page
     shows. Raises ``OutputError`` where it cannot be written.
     """
+    expect_graph(graph, "report")
     check_output(path)
     if isinstance(against, Graph):
         # A machine given fits the other graph only where their targets are the same.

@@ -123,7 +123,9 @@ def _encode(value: Any) -> Any:
 
 
 def is_saved_graph(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins like a saved graph."""
+    """Whether a regular file begins like a saved graph: opening a FIFO would wait for a writer."""
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC

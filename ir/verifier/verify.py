@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import attrs
 import numpy as np
 
+from ..columns import expect_graph
 from ..dependence.regions import boxes
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
@@ -67,7 +68,11 @@ def rules() -> dict[str, str]:
 
 
 def verify(graph: Graph) -> list[Violation]:
-    """All violations of a graph, in the rules' order; empty for a graph that holds together."""
+    """All violations of a graph, in the rules' order; empty for a graph that holds together.
+
+    Raises ``ArgumentError`` for what is no graph.
+    """
+    expect_graph(graph, "verify")
     return _verify(graph, edges=True)
 
 
