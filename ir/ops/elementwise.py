@@ -16,7 +16,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, broadcast_shapes
-from .functions import erf_of, fused
+from .functions import erf_of, fused, high_product
 from .numbers import Array, cast_array, check_scalar
 from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Work, operand_dtypes
 
@@ -88,6 +88,13 @@ def _shifts(operands: Sequence[Operand]) -> DType:
     common = _bits(operands)
     if common.kind == "bool":
         raise DTypeError("shift of bool", help="convert it first: h.to(tl.int32)")
+    return common
+
+
+def _wide_products(operands: Sequence[Operand]) -> DType:
+    common = common_dtype(operands)
+    if not common.is_integer or common.itemsize < 4:
+        raise DTypeError(f"high half of a product of {common}", help="it takes 32 or 64 bits: h.to(tl.int32)")
     return common
 
 
@@ -208,6 +215,13 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     if a.dtype.kind != "f":
         return a * b + c
     return fused(a, b, c) if a.dtype == np.float64 else a.astype(np.float64) * b + c
+
+
+@_elementwise(_wide_products, Cost.SIMPLE)
+def mulhi(a: Array, b: Array) -> Array:
+    """The high half of the product of two integers of 32 or 64 bits, signed ones with their sign. Example:
+    ``tl.mulhi(counter, key)``."""
+    return high_product(a, b)
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -455,5 +469,36 @@ TABLE.add(
         doc="The values in another dtype. To a float, rounded to nearest even. From a float to an integer, rounded "
         "toward zero; what is out of range becomes the nearest integer there is, NaN becomes 0. To a narrower integer, "
         "the low bits; to bool, whether it is not 0. Example: ``p16 = tl.cast(p, tl.float16)``.",
+    )
+)
+
+
+def _bitcast_rule(operands: Sequence[Operand], *, dtype: DType) -> tuple[Shape, DType]:
+    (source,) = operands
+    assert isinstance(source, Layout)
+    if source.dtype.itemsize != dtype.itemsize or "bool" in (source.dtype.kind, dtype.kind):
+        raise DTypeError(
+            f"the bits of {source.dtype} as {dtype}", help="both sides need one width, and neither is bool: h.to(dtype)"
+        )
+    return source.shape, dtype
+
+
+def _bitcast(x: Array, *, dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+    return np.ascontiguousarray(x).view(dtype.numpy).reshape(x.shape)
+
+
+TABLE.add(
+    Operation(
+        name="bitcast",
+        family=Family.CAST,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.MOVE,
+        log="math/bitcast",
+        rule=_bitcast_rule,
+        evaluate=_bitcast,
+        work=_elements,
+        doc="The same bits as another dtype of that width, in fresh bytes (``tl.cast`` and ``to`` with ``bitcast``). "
+        "Example: ``bits = x.to(tl.int32, bitcast=True)``.",
+        public=False,
     )
 )

@@ -74,6 +74,8 @@ class Family(enum.StrEnum):
     CAST = "cast"
     REDUCTION = "reduction"
     SOFTMAX = "softmax"
+    ORDER = "order"
+    REARRANGEMENT = "rearrangement"
     CONTRACTION = "contraction"
     MESSAGE = "message"
     MARKER = "marker"

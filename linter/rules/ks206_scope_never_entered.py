@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..fixes.deleting import delete_lines
 from ..rule import Finding, LintContext, Rule
 from ..wording.counts import times
 
@@ -14,10 +15,13 @@ __all__ = ["RULE"]
 
 def _never_entered(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     for stack, count in Counter(context.graph.unentered_scopes).items():
+        fix = delete_lines(context, [stack], f"delete {context.line(stack)}")
         yield Finding(
             message=f"this scratch_scope is never entered: it gives nothing back{times(count)}",
             places=context.places(("made here", stack)),
-            help=f"at {context.line(stack)} write `with tl.scratch_scope():` and move its lines inside; or delete it",
+            help=f"at {context.line(stack)} write `with tl.scratch_scope():` and move its lines inside; or delete "
+            f"{context.line(stack)}",
+            fixes=() if fix is None else (fix,),
         )
 
 

@@ -141,6 +141,18 @@ def test_the_ladder_on_random_kernels(program: kernelgen.Program) -> None:
         assert times == sorted(times, key=lambda t: -(t or 0))
 
 
+def test_the_first_node_of_all_holds_its_lane_too() -> None:
+    """Two loads of one engine, both needed by what follows: neither may start later, though no edge joins them."""
+
+    @ks.kernel
+    def kernel(x, o):  # type: ignore[no-untyped-def]
+        tl.store(o[:, :], tl.load(x[0:64, :]) + tl.load(x[64:128, :]))
+
+    for found in schedules(ks.trace(kernel, ks.hbm((128, 64), "f16"), ks.hbm((64, 64), "f16"))):
+        assert found.start_ps[0] < found.start_ps[1]
+        assert found.slack_ps.tolist() == [0, 0, 0, 0], found.policy
+
+
 @ks.kernel
 def reusing(x, o):  # type: ignore[no-untyped-def]
     """Each iteration's load goes into the bytes that the last one's store still reads."""

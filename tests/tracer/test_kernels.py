@@ -9,6 +9,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.ir.target import Target
+from kernscope.tracer.trace import record_kernel
 
 
 @ks.launch("small", x=ks.hbm((8, 8), "f32"), tile=4)
@@ -502,3 +504,15 @@ def test_launches_of_a_method_hold_through_its_instance() -> None:
     assert len(ks.trace(Held().double.launch("small"))) == 2
     assert Held().double.launch().arguments.keys() == {"x"}
     assert Held.double.launch().arguments.keys() == {"self", "x"}
+
+
+def test_a_recording_is_of_one_rank_unless_told() -> None:
+    """And of as many as it is told, each a whole program."""
+
+    def kernel(x: Any) -> None:
+        tl.load(x[:, :])
+
+    x = ks.hbm((4, 4), "f32")
+    for told, ranks in (({}, 1), ({"ranks": 1}, 1), ({"ranks": 3}, 3)):
+        graph = record_kernel(kernel, (x,), {}, target=Target(), machine="", **told)
+        assert (graph.ranks, len(graph)) == (ranks, ranks)

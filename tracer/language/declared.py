@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ir import layout as layouts
@@ -37,12 +37,16 @@ def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
 
 def _reduction(name: str) -> Callable[..., TensorHandle]:
     def function(
-        x: TensorHandle, axis: int | None = None, keep_dims: bool = False, *, keepdims: bool | None = None
+        x: TensorHandle,
+        axis: int | Sequence[int] | None = None,
+        keep_dims: bool = False,
+        *,
+        keepdims: bool | None = None,
     ) -> TensorHandle:
         keep = bool(keep_dims if keepdims is None else keepdims)
         handle = as_handle(name, x)
-        number = None if axis is None else layouts.resolve_axis(axis, handle.ndim)
-        return current().compute(name, (handle,), (("axis", number), ("keep_dims", keep)))
+        axes = layouts.resolve_axes(axis, handle.ndim)
+        return current().compute(name, (handle,), (("axis", axes), ("keep_dims", keep)))
 
     return function
 

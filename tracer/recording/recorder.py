@@ -335,9 +335,9 @@ class Recorder:
         yield
         self.rows.commands.append((first, self.node_count))
 
-    def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
-        """Record a cast (also to the same dtype: fresh bytes, always)."""
-        return self.compute("cast", (handle,), (("dtype", self.dtype(dtype)),))
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+        """Record a cast or a bitcast (also to the same dtype: fresh bytes, always)."""
+        return self.compute("bitcast" if bitcast else "cast", (handle,), (("dtype", self.dtype(dtype)),))
 
     def dtype(self, name: Any) -> DType:
         """A dtype by name; the error blames the user's line."""
