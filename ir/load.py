@@ -19,11 +19,11 @@ def load_graph(path: str | os.PathLike[str]) -> Graph:
     invariant: one error, whatever the bytes.
     """
     graph = Graph(**read_fields(path))
-    violations = verify(graph)
-    if violations:
+    faults = [str(fault) for fault in verify(graph)] if graph.is_placed else ["its allocations have no addresses"]
+    if faults:
         raise GraphFormatError(
-            f"{str(path)!r} holds no valid graph: {brief(str(violations[0]))}"
-            + (f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""),
+            f"{str(path)!r} holds no valid graph: {brief(faults[0])}"
+            + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""),
             help="save the graph again; a file changed by hand cannot be read",
         )
     return graph

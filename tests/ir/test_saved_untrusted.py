@@ -225,11 +225,10 @@ def use(graph: ks.Graph, folder: Path, *, pictures: bool) -> None:
 
 
 def printed(text: str) -> bool:
-    """Whether a text can go to a terminal and into a runner's log."""
-    return (
-        all(line.isprintable() and not line.lstrip().startswith("::") for line in text.split("\n"))
-        and "##[" not in text
-    )
+    """Whether a text can go to a terminal and into a runner's log. (``:::`` marks another file of a finding.)"""
+    lines = [line.lstrip() for line in text.split("\n")]
+    commands = [line for line in lines if line.startswith("::") and not line.startswith("::: ")]
+    return "##[" not in text and not commands and all(line.isprintable() for line in lines)
 
 
 def try_saved(folder: Path, count: int, seed: int) -> dict[str, int]:
