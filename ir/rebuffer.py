@@ -61,7 +61,7 @@ def rebuffered(graph: Graph, buffers: int) -> Graph:
     copies = check_buffers(buffers)
     if not graph.is_scoped:
         raise NoScopesError(
-            f"{graph.kernel} has no scopes that could have {copies} buffers: its allocations have automatic lifetimes",
+            f"buffers={copies}: {graph.kernel} has no scopes, its allocations have automatic lifetimes",
             help="schedule the graph as it is: each allocation gives its bytes back after its last access",
         )
     placement = place_rotating(graph, copies)

@@ -43,6 +43,10 @@ def refused(call: Call, value: Any, kind: type[ks.errors.KernscopeError]) -> ks.
         ("liveness", ks.liveness),
         ("rebuffer", lambda value: ks.rebuffer(value, 2)),
         ("run", ks.run),
+        ("verify", ks.verify),
+        ("draw", ks.draw),
+        ("report", lambda value: ks.report(value, "page.html")),
+        ("to_networkx", ks.to_networkx),
         ("check", ks.check),
         ("moved_against", MADE.moved_against),
     ],
@@ -113,6 +117,29 @@ def test_a_column_that_is_no_array_is_a_violation(column: str, value: Any) -> No
     (found,) = ks.check(attrs.evolve(MADE, **{column: value}))
     assert (found.rule, found.nodes) == ("shape", ())
     assert found.message == f"{column} is {value!r}, no array"
+
+
+@pytest.mark.parametrize("value", [5, b"a.svg", [], copies, 1.5, {}], ids=lambda value: type(value).__name__)
+def test_what_pictures_and_pages_do_not_take(value: Any) -> None:
+    """Paths, formats, foldings, schedules, and whole numbers."""
+    for call in (
+        lambda v: ks.draw(GRAPH, v),
+        lambda v: ks.timeline(MADE, v),
+        lambda v: ks.report(GRAPH, v),
+    ):
+        assert "is no path" in refused(call, value, ks.errors.OutputError).message
+    for call in (
+        lambda v: ks.draw(GRAPH, format=v),
+        lambda v: ks.timeline(MADE, format=v),
+        lambda v: ks.draw(GRAPH, fold=v),
+        lambda v: ks.timeline(v),
+    ):
+        refused(call, value, ks.errors.OptionError)
+    assert "ks.schedule" in refused(lambda v: ks.draw(GRAPH, schedule=v), value, ks.ArgumentError).help
+    if value != 5:
+        for name in ("rank", "around", "hops", "box_limit"):
+            error = refused(lambda v, name=name: ks.draw(GRAPH, **{name: v}), value, ks.errors.OptionError)
+            assert error.message.startswith(f"{name}=") and "whole number" in error.help
 
 
 def test_lint_and_run_say_what_they_take() -> None:

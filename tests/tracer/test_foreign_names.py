@@ -141,6 +141,13 @@ def oracle(name: str) -> Any:
         (lambda h: h.mean(), "tl.sum(x, axis=1)"),
         (lambda h: h.sort(), "tl.sort(h, ...)"),
         (lambda h: h.sum(), "tl.sum(h, ...)"),
+        (lambda h: np.clip(h, 0, 1), "tl.clamp(x, -1.0, 1.0)"),
+        (lambda h: np.where(h > 0.0, 1, 0), "tl.where(h, ...)"),
+        (lambda h: np.concatenate([h, h]), "tl.copy_to"),
+        (lambda h: np.transpose(h), "tl.trans"),
+        (np.mean, "tl.sum(x, axis=1)"),
+        (np.argsort, "none"),
+        (lambda h: np.linalg.norm(h), "functions and operators of tl"),
     ],
 )
 def test_functions_and_methods_of_numpy_have_the_same_answers(function: Callable[..., Any], says: str) -> None:
@@ -152,6 +159,18 @@ def test_functions_and_methods_of_numpy_have_the_same_answers(function: Callable
     with pytest.raises(ks.KernscopeError) as caught:
         ks.trace(kernel, X)
     assert says in caught.value.help
+
+
+def test_what_numpy_can_know_of_a_handle_it_may() -> None:
+    """Its shape and the number of its dimensions are no values."""
+    seen = []
+
+    def kernel(x: Any) -> None:
+        h = tl.load(x[:, :])
+        seen.append((np.shape(h), np.ndim(h)))
+
+    ks.trace(kernel, X)
+    assert seen == [(X.shape, 2)]
 
 
 @pytest.mark.parametrize(("name", "near"), [("sofmax", "softmax"), ("zeroes", "zeros"), ("maximun", "maximum")])

@@ -364,6 +364,17 @@ class TensorHandle:
             )
         )
 
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        # What is known needs no values: `np.shape(h)`. All others would ask for an array, and say so of no function.
+        if function in (np.shape, np.ndim):
+            return self.shape if function is np.shape else self.ndim
+        name = function.__name__
+        raise self._recorder.located(
+            TracedValueError(
+                f"numpy.{name} on {self!r}: numpy cannot compute while tracing", help=_instead_of(name, "__call__")
+            )
+        )
+
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
         help = METHODS.get(name) or _function_of(name) or did_you_mean(name, _ATTRIBUTES, what="it has")
