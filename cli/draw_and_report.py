@@ -25,7 +25,7 @@ from ..ir.output import check_output
 from ..ir.printable import printable_lines
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
 from .schedule import chain_lines
 from .stages import stages
 from .tables import percent, say, size, table
@@ -36,10 +36,10 @@ __all__ = ["draw", "report"]
 @click.command()
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer.")
-@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
+@click.option("--policy", type=Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
 @click.option(
     "--fold",
-    type=click.Choice(FOLDS),
+    type=Choice(FOLDS),
     default="auto",
     show_default=True,
     help="auto: until the picture can be read; scope: a box for each scope; none: a box for each node.",
