@@ -14,13 +14,12 @@ import click
 from ..face.guard.own_streams import ToolStream
 from ..face.lint_files import Configurations, lint_targets
 from ..face.lint_job import Answer, Found, LintJob, Share, perform
-from ..ir.printable import printable_lines
+from ..ir.printable import printable, printable_lines
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats.text import FORMATS
-from ..linter.selection import option_values, select_rules
-from ..linter.source import printable
+from ..linter.rule_selection import option_values, select_rules
 from ..linter.suppressions import settle_unused
 from .lint_pool import Key, available_cores, run_jobs
 from .options import Choice, machine_options, timeout_option

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
 
-__all__ = ["Choice", "Job", "machine_options", "make_job", "target_options", "timeout_option"]
+__all__ = ["Choice", "Job", "machine_options", "make_job", "output_file", "target_options", "timeout_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,3 +139,9 @@ def make_job(
     guard = Guard(split.source, timeout_s=timeout_s, ends_process=True)
     found = resolve_launch(split, guard, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
     return Job(described_machine(found.machine, overrides), launch=guard.of_launch(found), guard=guard)
+
+
+def output_file(kernel: str, extension: str) -> str:
+    """What the file of a kernel is called where no name is given."""
+    name = re.sub(r"[^0-9A-Za-z_.-]", "_", kernel) or "kernel"
+    return f"{name}.{extension}"

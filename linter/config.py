@@ -19,8 +19,8 @@ import attrs
 from ..ir.errors import KernscopeError, OptionError, did_you_mean, shown
 from ..ir.forms.strict_tables import Fault, Mistakes, StrictTables
 from .findings import SEVERITIES, Diagnostic, LintReport, Severity
+from .rule_selection import option_values, select_rules
 from .rules import RULES
-from .selection import option_values, select_rules
 
 __all__ = ["LintConfig", "find_config", "read_config"]
 

@@ -12,9 +12,9 @@ from ..ir.errors import KernscopeError
 from ..ir.forms.counts import plural
 from ..ir.forms.html_table import html_table
 from ..ir.location import Location
+from ..ir.printable import printable
 from .edits import Fix
 from .excerpt import excerpts, pointer
-from .source import printable
 
 __all__ = ["SEVERITIES", "Diagnostic", "Failure", "LintReport", "Place", "Severity"]
 

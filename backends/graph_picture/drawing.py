@@ -18,12 +18,12 @@ from ...ir.tables import IntArray, Reason
 from ...scheduler.result.schedule import Schedule
 from ..picture_format import choose_format
 from .dot import caption, dot_text
+from .drawn_part import Selection, select
 from .folding import FOLDED_LIMIT, READABLE_LIMIT, Folded, Grade, fold_to_fit
 from .folding import fold as fold_graph
 from .implied_edges import reduce_data_edges
 from .model_explorer import model_explorer_text
 from .renderer import NO_RENDERER, Rendering, find_renderers, render
-from .selection import Selection, select
 from .theme import themed_svg
 
 __all__ = ["BOX_LIMIT", "FOLDS", "FORMATS", "LAYOUT_LIMIT_S", "UNFOLDED_LIMIT", "Drawing", "draw"]

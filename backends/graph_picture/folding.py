@@ -13,7 +13,7 @@ Seven grades, each coarser than the one before:
 - ``ranks``: the same, over all ranks together.
 
 Scope markers have no box: what they mark is drawn as a frame. All counts are of the graph's nodes, and exact; where
-only some nodes are kept (:mod:`kernscope.backends.graph_picture.selection`), of those.
+only some nodes are kept (:mod:`kernscope.backends.graph_picture.drawn_part`), of those.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ import attrs
 import numpy as np
 
 from ...ir.ops import OPERATIONS, Kind
+from ...ir.printable import printable
 from ...ir.tables import IntArray
 from ...linter.findings import Diagnostic
-from ...linter.source import printable
 from ...machine.units import format_ps
 from .charts import chain_times, short_size
 from .data import ReportData
