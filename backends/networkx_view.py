@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 
 from ..ir import dtypes
+from ..ir.columns import expect_graph
 from ..ir.forms.text import quote
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
@@ -26,6 +27,7 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
     (``"data"``, ...) and ``recycled``. All values are plain: integers, booleans, and strings of printable characters,
     so that GraphML, GEXF and whatever else networkx writes take them.
     """
+    expect_graph(graph, "to_networkx")
     nodes = graph.nodes
     view = nx.DiGraph(kernel=quote(graph.kernel), machine=quote(graph.machine), ranks=graph.ranks)
     operations = list(OPERATIONS.values())

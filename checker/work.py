@@ -6,6 +6,7 @@ schedulers: two accounts that agree are worth more than one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -21,8 +22,8 @@ from ..machine.parts import Dma, Engine, Gemm, Link, Math
 
 __all__ = ["KNOWN_KINDS", "Account", "account_for"]
 
-#: Reductions and softmax touch each element of what they read, everything else each element of its result.
-_COUNTS_INPUT = (Family.REDUCTION, Family.SOFTMAX)
+#: Reductions, softmax and sorting touch each element of what they read, everything else each element of its result.
+_COUNTS_INPUT = (Family.REDUCTION, Family.SOFTMAX, Family.ORDER)
 #: The class of costs that a machine cannot list.
 _UNLISTED = "move"
 
@@ -179,9 +180,11 @@ def _matmul(
 ) -> int:
     unit = engine.cost
     assert a is not None and b is not None and isinstance(unit, Gemm)
-    (m, k), n = a.shape, b.shape[1]
+    *batch, m, k = a.shape
+    n = b.shape[-1]
     rates = dict(unit.rate.listed)
-    steps = _ceiling(k, rates.get(a.dtype.name, unit.rate.default))
+    # The products of a batch go through one after the other.
+    steps = _ceiling(math.prod(batch) * k, rates.get(a.dtype.name, unit.rate.default))
     cycles = unit.startup_cycles + _ceiling(m, unit.rows) * _ceiling(n, unit.cols) * steps
     return _ceiling(cycles * 1000, machine.clock_ghz)
 

@@ -17,11 +17,12 @@ from ..backends.execution.inputs import random_inputs
 from ..backends.execution.order import execution_order
 from ..face import api
 from ..ir.errors import InputError
+from ..ir.forms.counts import plural
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
-from .tables import plural, say, table
+from .options import Choice, make_job, target_options
+from .tables import say, table
 
 __all__ = ["comparison_lines", "run"]
 
@@ -36,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
 @click.option(
     "--order",
-    type=click.Choice(("program", *POLICIES)),
+    type=Choice(("program", *POLICIES)),
     default="program",
     show_default=True,
     help="Program or a schedule's.",

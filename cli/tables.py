@@ -8,7 +8,7 @@ import click
 
 from ..ir.printable import printable_lines
 
-__all__ = ["percent", "plural", "say", "size", "table"]
+__all__ = ["percent", "say", "size", "table"]
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -27,11 +27,6 @@ def size(nbytes: int) -> str:
 def percent(part: float, whole: float) -> str:
     """A share of a whole."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> str:

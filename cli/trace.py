@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from ..ir.forms.counts import plural
 from ..ir.output import check_output
 from .options import make_job, target_options
-from .tables import plural, say
+from .tables import say
 
 __all__ = ["trace"]
 

@@ -23,7 +23,7 @@ from .guard.guard import Guard
 from .guard.time_limit import time_limit
 from .targets import Target, find_kernels
 from .tracing import described_machine, trace_launch
-from .unexpected import as_user_error
+from .user_errors import as_user_error
 
 __all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform"]
 

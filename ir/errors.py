@@ -442,7 +442,10 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: floa
 
 def raised(error: BaseException) -> str:
     """An exception in one line: its kind and what it says."""
-    said = " ".join(str(error).split())
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # an author's class may fail at this, too
+        said = ""
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -15,6 +14,8 @@ from . import dtypes
 from .columns import GraphColumns
 from .dependence.edges import find_edges
 from .dtypes import DType
+from .forms.counts import plural
+from .forms.html_table import html_table
 from .forms.saved import write_columns
 from .forms.text import describe_access, format_graph, format_node, quote
 from .layout import Layout
@@ -67,13 +68,9 @@ class Graph(GraphColumns):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how many nodes each operation has."""
-        caption = f"{self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, {self.ranks} rank"
-        caption += "" if self.ranks == 1 else "s"
-        rows = "".join(
-            f'<tr><th style="text-align:left">{name}</th><td style="text-align:right">{count:,}</td></tr>'
-            for name, count in self.summary().items()
-        )
-        return f"<table><caption>{html.escape(quote(caption))}</caption>{rows}</table>"
+        caption = f"{self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, {plural(self.ranks, 'rank')}"
+        rows = [(name, f"{count:,}") for name, count in self.summary().items()]
+        return html_table(quote(caption), rows, align=("left", "right"), row_heads=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file that :func:`kernscope.load` reads (:mod:`kernscope.ir.forms.saved`). The arrays it

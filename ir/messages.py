@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 
 from .errors import UnmatchedMessageError
+from .forms.counts import plural
 from .graph import Graph
 from .ops import OPERATIONS
 from .tables import IntArray
@@ -122,7 +123,7 @@ def refuse_faults(graph: Graph, faults: list[MessageFault]) -> None:
     text = describe_faults(graph, groups[0])
     more = len(faults) - 1
     error = UnmatchedMessageError(
-        text.message + (f" (and {more:,} more message{'' if more == 1 else 's'} at fault)" if more else ""),
+        text.message + (f" (and {plural(more, 'more message')} at fault)" if more else ""),
         help=text.help,
         nodes=sorted({node for fault in faults for node in fault.nodes}),
     )

@@ -43,7 +43,7 @@ class Placement:
 
 def check_buffers(buffers: object) -> int:
     """The number of buffers. Raises ``OptionError`` for what is no whole number from 1 on."""
-    if isinstance(buffers, bool) or not isinstance(buffers, int | np.integer) or buffers < 1:
+    if isinstance(buffers, bool) or not isinstance(buffers, int | np.integer) or not 0 < buffers <= _LARGEST:
         raise OptionError(
             f"buffers={shown(buffers)}", help="pass a whole number: 1 or more copies of each scope's bytes"
         )
@@ -61,7 +61,7 @@ def rebuffered(graph: Graph, buffers: int) -> Graph:
     copies = check_buffers(buffers)
     if not graph.is_scoped:
         raise NoScopesError(
-            f"{graph.kernel} has no scopes that could have {copies} buffers: its allocations have automatic lifetimes",
+            f"buffers={copies}: {graph.kernel} has no scopes, its allocations have automatic lifetimes",
             help="schedule the graph as it is: each allocation gives its bytes back after its last access",
         )
     placement = place_rotating(graph, copies)

@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from ..ir.location import Location
+from ..ir.printable import printable
 from ..ir.sources import lines_at
-from .source import character_column, printable, shown_path
+from .source_places import character_column, shown_path
 
 __all__ = ["excerpts", "pointer"]
 

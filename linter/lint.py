@@ -12,8 +12,8 @@ from ..ir.graph import Graph
 from ..ir.verifier.verify import require_valid
 from .findings import Diagnostic, LintReport
 from .rule import LintContext, Rule
+from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
-from .selection import find_rule, option_values, select_rules
 from .suppressions import split_suppressed, suppressions_of
 
 __all__ = ["explain", "lint_graph"]

@@ -7,7 +7,6 @@ what is held is live.
 
 from __future__ import annotations
 
-import html
 from functools import cached_property
 
 import attrs
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..ir.columns import GraphColumns, expect_graph
 from ..ir.errors import OptionError, did_you_mean
+from ..ir.forms.html_table import html_table
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode
 from .growth import Growth, find_growth
@@ -68,7 +68,8 @@ class Liveness:
 
     By rank: ``peak_bytes_by_rank``, the high-water mark of rounded allocation ends; ``peak_node_by_rank``, the node at
     which it is first reached (the last one before it, where an ``empty`` after all nodes reaches it; -1 for a rank
-    without nodes).
+    without nodes). Without scopes, the node at which the most is held, which the gaps of a placement can keep below the
+    high-water mark.
     """
 
     graph: GraphColumns
@@ -134,7 +135,7 @@ class Liveness:
         return find_violations(self.graph)
 
     def peak_allocation(self, rank: int | None = None) -> int:
-        """The allocation (storage row) with which a rank (by default the fullest) reaches its peak first; -1: none."""
+        """The allocation (storage row) with which a rank (by default the fullest) comes to its peak; -1: none."""
         return self._peak_allocation[self.fullest_rank if rank is None else rank]
 
     def held_at_peak(self, rank: int | None = None) -> IntArray:
@@ -223,8 +224,7 @@ class Liveness:
             (holder.name or f"#{holder.allocation}", f"{holder.held_bytes:,} B" + _place(holder.location))
             for holder in self.peak_holders()[:10]
         ]
-        body = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
-        return f"<table><caption>{html.escape(self.graph.kernel)}: liveness</caption>{body}</table>"
+        return html_table(f"{self.graph.kernel}: liveness", rows, row_heads=True)
 
 
 def _place(location: Location | None) -> str:
@@ -268,7 +268,9 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
     used = np.flatnonzero(first_alive >= 0)
     live = _sum_over(count, first_alive[used], last_alive[used] + 1, held[used])
 
-    top = _fullest_allocations(graph, scratch, held)
+    peak = np.zeros(graph.ranks, dtype=np.int64)
+    np.maximum.at(peak, storages.rank[scratch], storages.address[scratch] + held[scratch])
+    top = _highest(graph, scratch, held) if graph.is_scoped else _fullest(graph, scratch, held, cursor, bounds)
     return Liveness(
         graph=graph,
         memory=place,
@@ -277,7 +279,7 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
         held_bytes=_sealed(held),
         cursor=_sealed(cursor),
         live_bytes=_sealed(live),
-        peak_bytes_by_rank=tuple(0 if row < 0 else int(storages.address[row] + held[row]) for row in top),
+        peak_bytes_by_rank=tuple(peak.tolist()),
         peak_node_by_rank=tuple(
             min(int(graph.acquired[row]) if row >= 0 else first, stop - 1) if stop > first else -1
             for row, first, stop in zip(top, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
@@ -346,16 +348,32 @@ def _sum_over(count: int, start: IntArray, stop: IntArray, amount: IntArray) -> 
     return np.cumsum(change)[:count]
 
 
-def _fullest_allocations(graph: GraphColumns, scratch: IntArray, held: IntArray) -> tuple[int, ...]:
+def _highest(graph: GraphColumns, scratch: IntArray, held: IntArray) -> tuple[int, ...]:
     """By rank the first allocation that ends highest, -1 for a rank that allocates nothing."""
     storages = graph.storages
-    scratch = scratch[graph.acquired[scratch] <= graph.released[scratch]]
     ends = storages.address[scratch] + held[scratch]
-    order = np.lexsort((scratch, graph.acquired[scratch], -ends, storages.rank[scratch]))
+    order = np.lexsort((scratch, -ends, storages.rank[scratch]))
     ranks, first = np.unique(storages.rank[scratch][order], return_index=True)
     top = np.full(graph.ranks, -1, dtype=np.int64)
     top[ranks] = scratch[order[first]]
     return tuple(top.tolist())
+
+
+def _fullest(
+    graph: GraphColumns, scratch: IntArray, held: IntArray, cursor: IntArray, bounds: IntArray
+) -> tuple[int, ...]:
+    """By rank the first allocation that is acquired at the first node at which the most is held; -1 as above. Where
+    lifetimes are automatic, the highest end tells of no such instant: what lies highest may lie there long before."""
+    scratch = scratch[held[scratch] > 0]
+    acquired = graph.acquired[scratch]
+    order = np.lexsort((scratch, acquired))
+    top = []
+    for first, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        node = first + int(cursor[first:stop].argmax()) if stop > first else -1
+        place = int(np.searchsorted(acquired[order], node))
+        found = place < len(order) and acquired[order[place]] == node
+        top.append(int(scratch[order[place]]) if found else -1)
+    return tuple(top)
 
 
 def _sealed(column: IntArray) -> IntArray:

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ...ir import dtypes
-from ...ir.errors import InputError, did_you_mean
+from ...ir.errors import InputError, did_you_mean, shown
 from ...ir.frozen_map import FrozenMap
 from ...ir.unstored import Unstored
 from .views import Array
@@ -60,7 +60,8 @@ def compare_with_reference(
     """Compare the outputs that have a reference, in the outputs' order. ``tolerance`` holds for all of them; None: by
     dtype (:data:`DEFAULT_TOLERANCE`). ``unstored`` are the outputs of which a part was never stored (``Execution``).
 
-    Raises ``InputError`` for a reference of a tensor that is no output, and for one of another shape.
+    Raises ``InputError`` for a reference of a tensor that is no output, for one of another shape, and for one that are
+    no real numbers.
     """
     for name in expected:
         if name not in outputs:
@@ -82,8 +83,25 @@ def unstored_text(unstored: Unstored) -> str:
     return str(unstored) + (f" (the rest: {', '.join(places)}{more})" if places else "")
 
 
+def _numbers(name: str, reference: Any) -> Array:
+    """The reference's array. Raises ``InputError`` for what are no real numbers: text, objects, and complex numbers, of
+    which half would go uncompared."""
+    try:
+        wanted = np.asarray(reference)
+        real = wanted.dtype.kind in "fiub" or wanted.dtype.type.__module__.startswith("ml_dtypes")
+    except ValueError:  # ragged
+        real = False
+    if not real:
+        what = f"dtype {reference.dtype}" if isinstance(reference, np.ndarray) else shown(reference)
+        raise InputError(
+            f"the reference of {name!r} is {what}: no array of real numbers",
+            help="let the reference return an array of floats, integers or bools",
+        )
+    return wanted
+
+
 def _compare(name: str, value: Array, reference: Any, tolerance: float | None, unstored: Unstored | None) -> Comparison:
-    wanted = np.asarray(reference)
+    wanted = _numbers(name, reference)
     if wanted.shape != value.shape:
         raise InputError(
             f"the reference of {name!r} has shape {wanted.shape}, the output {value.shape}",

@@ -28,7 +28,7 @@ from ..dtypes import DType
 from ..errors import GraphFormatError, KernscopeError
 from ..layout import Layout, Shape
 from ..memories import Memory
-from ..ops import OPERATIONS
+from ..ops import OPERATIONS, Kind
 from ..output import check_output, write_output
 from ..printable import printable
 from ..tables import (
@@ -58,6 +58,7 @@ TABLES: dict[str, type[Table]] = {
     "frames": FrameTable,
     "stacks": StackTable,
 }
+_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NONE}
 #: Sizes, offsets and strides stay far inside int64, so that sums and products of a few cannot overflow.
 _LARGEST = 1 << 48
 #: So much of a message is shown that quotes the file.
@@ -122,7 +123,9 @@ def _encode(value: Any) -> Any:
 
 
 def is_saved_graph(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins like a saved graph."""
+    """Whether a regular file begins like a saved graph: opening a FIFO would wait for a writer."""
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -196,6 +199,8 @@ def _parse(data: bytes) -> dict[str, Any]:
     ranks = _integer(header["ranks"], 1)
     # Something that the file holds for each rank bounds their number: a scope, or where there is none, a count.
     counts = _of(list, header.get("nodes_by_rank", []))
+    if counts and not len(fields["scopes"]) and len(counts) != ranks:
+        raise _bad(f"{ranks:,} ranks, but counts of nodes for {len(counts):,}")
     if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
     return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
@@ -291,10 +296,17 @@ def _memory(entry: Any) -> Memory:
         bytes=_integer(values.pop("bytes"), 0),
         align=_integer(values.pop("align"), 1),
         is_global=_of(bool, values.pop("is_global")),
+        reached_by=tuple(_kind(kind) for kind in _of(list, values.pop("reached_by"))),
     )
     if values:
         raise _bad("a memory that no machine has")
     return memory
+
+
+def _kind(entry: Any) -> Kind:
+    if not isinstance(entry, str) or entry not in _KINDS:
+        raise _bad("an engine of a kind that no machine has")
+    return _KINDS[entry]
 
 
 def _fault(entry: Any) -> BoundsFault:

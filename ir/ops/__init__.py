@@ -3,7 +3,7 @@ code."""
 
 from __future__ import annotations
 
-from . import movement, reductions
+from . import movement, rearranging, reductions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -42,5 +42,6 @@ __all__ = [
     "check_scalar",
     "common_dtype",
     "movement",
+    "rearranging",
     "reductions",
 ]

@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
-from ..errors import ArgumentError, DTypeError
-from ..layout import Layout, Shape, check_shape, resolve_axis
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..layout import Layout, Shape, check_shape, resolve_axes, resolve_axis
 from .elementwise import TABLE
 from .numbers import Array, cast_array, check_scalar
 from .operation import Cost, Family, Kind, Operand, Operation, Scalar, Work
@@ -39,8 +39,12 @@ def _index(source: DType) -> DType:
     return dtypes.int32
 
 
-def _reduced_shape(shape: Shape, axis: int | None, keep_dims: bool) -> Shape:
-    axes = range(len(shape)) if axis is None else (resolve_axis(axis, len(shape)),)
+Axis = int | Shape | None
+
+
+def _reduced_shape(shape: Shape, axis: Axis, keep_dims: bool) -> Shape:
+    found = resolve_axes(axis, len(shape))
+    axes = range(len(shape)) if found is None else found if isinstance(found, tuple) else (found,)
     return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes)
 
 
@@ -50,14 +54,14 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
     def declare(body: Callable[..., Array]) -> Operation:
         name = body.__name__.rstrip("_")
 
-        def rule(operands: Sequence[Operand], *, axis: int | None, keep_dims: bool) -> tuple[Shape, DType]:
+        def rule(operands: Sequence[Operand], *, axis: Axis, keep_dims: bool) -> tuple[Shape, DType]:
             (source,) = operands
             assert isinstance(source, Layout)
+            if result_dtype is _index and isinstance(axis, tuple):
+                raise ShapeError(f"a place along axes {axis}", help="pass one axis, or None for all of them")
             return _reduced_shape(source.shape, axis, keep_dims), result_dtype(source.dtype)
 
-        def evaluate(
-            x: Array, *, axis: int | None, keep_dims: bool, result: DType, operands: Sequence[Operand]
-        ) -> Array:
+        def evaluate(x: Array, *, axis: Axis, keep_dims: bool, result: DType, operands: Sequence[Operand]) -> Array:
             source = dtypes.of_numpy(x.dtype)
             ready = cast_array(x, result if result_dtype is _wide and not source.is_float else source.computed_in)
             with np.errstate(all="ignore"):
@@ -81,21 +85,21 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
 
 
 @_reduction(_wide)
-def sum_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Sum along an axis (``None``: all); floats accumulate in f32 (f64 in f64), integers give i32, those of 32 bits and
-    more their own dtype. Example: ``tl.sum(p, axis=1)``."""
+def sum_(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Sum along an axis, or several (``None``: all); floats accumulate in f32 (f64 in f64), integers give i32, those of
+    32 bits and more their own dtype. Example: ``tl.sum(p, axis=1)``."""
     return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
 
 
 @_reduction(_same)
-def max_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Largest along an axis (``None``: all); NaN wins. Example: ``tl.max(s, axis=1, keep_dims=True)``."""
+def max_(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Largest along an axis, or several (``None``: all); NaN wins. Example: ``tl.max(s, axis=1, keep_dims=True)``."""
     return np.asarray(np.max(x, axis=axis, keepdims=keepdims))
 
 
 @_reduction(_same)
-def min_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Smallest along an axis (``None``: all); NaN wins. Example: ``tl.min(x, axis=0)``."""
+def min_(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Smallest along an axis, or several (``None``: all); NaN wins. Example: ``tl.min(x, axis=0)``."""
     return np.asarray(np.min(x, axis=axis, keepdims=keepdims))
 
 
@@ -128,6 +132,12 @@ def _cumsum(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) 
         return cast_array(np.cumsum(cast_array(x, compute), axis=axis, dtype=compute.numpy), result)
 
 
+def _cumprod(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
+    compute = result.computed_in
+    with np.errstate(all="ignore"):
+        return cast_array(np.cumprod(cast_array(x, compute), axis=axis, dtype=compute.numpy), result)
+
+
 def _softmax_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DType]:
     (source,) = operands
     assert isinstance(source, Layout)
@@ -149,6 +159,13 @@ for _name, _cost, _rule, _body, _doc in (
         _scan_rule,
         _cumsum,
         "Running sum along an axis, as wide as ``sum``. Example: ``tl.cumsum(x, axis=0)``.",
+    ),
+    (
+        "cumprod",
+        Cost.SCAN,
+        _scan_rule,
+        _cumprod,
+        "Running product along an axis, as wide as ``sum``. Example: ``tl.cumprod(decay, axis=0)``.",
     ),
     (
         "softmax",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..graph import Graph
-from ..tables import UNPLACED, IntArray
+from ..tables import IntArray
 
 __all__ = ["badly_placed"]
 
@@ -21,20 +21,21 @@ def badly_placed(graph: Graph, rows: IntArray) -> Iterator[str]:
         yield f"a graph without scopes, of buffers={graph.buffers}"
     first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
     rank, born = storages.rank[rows], storages.born[rows].astype(np.int64)
-    if np.any(rank < 0):
-        yield "an allocation belongs to no rank"
-        return
     for row in rows[(born < first[rank]) | (born > first[rank + 1])].tolist():
         yield f"storage {row} is made outside its rank's nodes"
     for row in rows[1:][np.diff(rank * np.int64(len(graph.nodes) + 2) + born) < 0].tolist():
         yield f"storage {row} comes after one that is made later"
-    address = storages.address[rows]
-    for row in rows[address == UNPLACED].tolist():
-        yield f"storage {row} has no address: a pass after the trace gives it one"
+    address, held, arena = storages.address[rows], graph.held_bytes[rows], graph.arena[rows]
     align = np.array([memory.align for memory in graph.target.memories], dtype=np.int64)[storages.memory[rows]]
-    for row in rows[(address != UNPLACED) & ((address < 0) | (address % align != 0))].tolist():
+    for row in rows[address % align != 0].tolist():
         yield f"storage {row} is at {int(storages.address[row]):#x}, which is no address of its memory"
-    yield from _shared_while_live(graph, rows[(address >= 0) & (graph.held_bytes[rows] > 0)])
+    # One behind the other they would still end within this, if not within the memory.
+    together = np.zeros(graph.arenas, dtype=np.int64)
+    np.add.at(together, arena, held)
+    reach = np.maximum(together[arena], graph.target.capacities[storages.memory[rows]])
+    for row in rows[address > reach - held].tolist():
+        yield f"storage {row} is at {int(storages.address[row]):#x}, beyond its memory and all that lies in it"
+    yield from _shared_while_live(graph, rows[held > 0])
 
 
 def _shared_while_live(graph: Graph, rows: IntArray) -> Iterator[str]:

@@ -13,13 +13,14 @@ from weakref import WeakValueDictionary
 import attrs
 import numpy as np
 
+from ..columns import expect_graph
 from ..dependence.regions import boxes
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
 from ..graph import Graph
 from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
-from ..tables import AccessKind, IntArray, Mode, Reason, Table
+from ..tables import UNPLACED, AccessKind, IntArray, Mode, Reason, Table
 from ..target import OPPOSITE
 from .automatic import badly_placed
 from .buffers import misplaced
@@ -67,7 +68,11 @@ def rules() -> dict[str, str]:
 
 
 def verify(graph: Graph) -> list[Violation]:
-    """All violations of a graph, in the rules' order; empty for a graph that holds together."""
+    """All violations of a graph, in the rules' order; empty for a graph that holds together.
+
+    Raises ``ArgumentError`` for what is no graph.
+    """
+    expect_graph(graph, "verify", placed=False)
     return _verify(graph, edges=True)
 
 
@@ -253,6 +258,20 @@ def _program_order(graph: Graph) -> Iterator[str]:
         yield "accesses are not in the order of nodes, reads before writes"
 
 
+@_rule(_STRUCTURE)
+def _allocations(graph: Graph) -> Iterator[str]:
+    """An allocation belongs to a rank and has an address, from 0 on; in a graph without scopes, from a pass after the
+    trace."""
+    for row in np.flatnonzero(graph.in_scratch & (graph.storages.rank < 0)).tolist():
+        yield f"storage {row} is an allocation of no rank"
+    for row in np.flatnonzero(graph.storages.address < 0).tolist():
+        address = int(graph.storages.address[row])
+        if address == UNPLACED and not graph.is_scoped:
+            yield f"storage {row} has no address yet: a pass after the trace gives it one"
+        else:
+            yield f"storage {row} is at {address:#x}"
+
+
 # --- meaning: commands, scopes, scratch
 # --------------------------------------------------------------------------------
 
@@ -315,8 +334,8 @@ def _scopes_nest(graph: Graph) -> Iterator[str]:
 def _bump_allocation(graph: Graph) -> Iterator[str]:
     """An allocation stands where its memory's cursor was, rounded sizes follow each other, and exits rewind. In a graph
     of K buffers: scopes and allocations stand where K rotating copies put them (:mod:`kernscope.ir.rebuffer`), and
-    nothing is accessed after its scope. In a graph without scopes: each has an address, and those that live at the same
-    time share no byte."""
+    nothing is accessed after its scope. In a graph without scopes: each has an address of its memory, and those that
+    live at the same time share no byte."""
     storages, scopes = graph.storages, graph.scopes
     rows = np.flatnonzero(graph.in_scratch)
     if np.any(np.diff(rows) != 1) or (len(rows) and rows[-1] != len(storages) - 1):
@@ -379,7 +398,7 @@ def _storage_layouts(graph: Graph) -> Iterator[str]:
     nbytes = np.array([layout.nbytes for layout in graph.layouts], dtype=np.int64)
     wrong = ~dense[storages.layout] | (nbytes[storages.layout] != storages.nbytes)
     hbm = ~graph.in_scratch
-    wrong |= np.where(hbm, (storages.rank != -1) | (storages.scope != -1), storages.rank < 0)
+    wrong |= hbm & ((storages.rank != -1) | (storages.scope != -1))
     if graph.is_scoped:
         scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
         wrong |= ~hbm & ((storages.scope < 0) | (scope_rank != storages.rank))
@@ -459,6 +478,8 @@ def _judge(graph: Graph, index: int) -> str:
         space = operation.writes_to if access.mode is Mode.WRITE else operation.reads_from
         if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
+        if operation.kind is not Kind.NONE and operation.kind not in access.storage.memory.reached_by:
+            return f"{operation.name} touches {access}, which no engine of kind {operation.kind} reaches"
     writes_something = operation.writes_to is not Space.NOWHERE
     # A store that lies wholly outside its tensor is a recorded fault, and writes nothing.
     lost = operation.writes_to is Space.GLOBAL and not writes and any(f.node == index for f in graph.bounds_faults)

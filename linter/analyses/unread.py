@@ -45,7 +45,7 @@ def find_unread(graph: Graph, live: Liveness, overwritten_loads: list[Overwritte
     for nodes in (copies, loads, overwritten):
         blamed[destination(graph, nodes)] = True
     # A composite's buffers are its own business, of which it may need one only.
-    unread = graph.in_scratch & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
+    unread = (graph.held_bytes > 0) & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
         received = accesses.mode == Mode.WRITE
         received &= OPERATIONS.receives[_ops(graph, accesses.node)]

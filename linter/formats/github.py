@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ...ir.printable import printable, printable_lines
 from ..findings import Diagnostic, Failure, LintReport
-from ..source import character_column
+from ..source_places import character_column
 from .shared_findings import end_column, merged_results, relative_path
 
 __all__ = ["format_github"]

@@ -12,12 +12,13 @@ from urllib.parse import quote
 
 from ...ir.errors import ERRORS, KernscopeError
 from ...ir.location import Location
+from ...ir.printable import printable
 from ...ir.sources import lines_at
 from ..findings import Diagnostic, Failure, LintReport, Place, Severity
 from ..lint import explain
 from ..rule import Rule
 from ..rules import RULES
-from ..source import character_column, printable
+from ..source_places import character_column
 from .line_hashes import line_hashes
 from .shared_findings import Result, end_column, fingerprints, merged_results, relative_path
 

@@ -14,7 +14,7 @@ import attrs
 from ...ir.location import Location
 from ...ir.sources import lines_at
 from ..findings import Diagnostic, LintReport
-from ..source import character_column
+from ..source_places import character_column
 
 __all__ = ["Result", "end_column", "fingerprints", "merged_results", "relative_path"]
 

@@ -12,7 +12,7 @@ from ...memory.liveness import Growth, ViolationColumns, ViolationKind
 from ..analyses.growth_to_blame import growth_to_blame
 from ..analyses.scopes import UnscopedLoop, find_unscoped_loops, peak_with_copies
 from ..edits import Fix
-from ..fixes.scoping import growing_loop, wrap_in_scope
+from ..fixes.scoping import growing_loop, with_carried, wrap_in_scope
 from ..fixes.syntax import Loop
 from ..rule import Finding, LintContext, Rule
 from ..wording.counts import on_ranks
@@ -87,7 +87,7 @@ def _unscoped(context: LintContext, growth: Growth) -> UnscopedLoop | None:
     stacks = context.graph.storages.stack
     for loop in find_unscoped_loops(context.graph, context.liveness, 2):
         if loop.scope == growth.scope and stacks[growth.allocation] in stacks[np.union1d(loop.rows, loop.kept)]:
-            return loop
+            return with_carried(context, loop)
     return None
 
 

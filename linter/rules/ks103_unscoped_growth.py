@@ -16,7 +16,7 @@ from ..analyses.scopes import (
     peak_with_scopes,
 )
 from ..edits import Fix
-from ..fixes.scoping import growing_loop, wrap_in_scope
+from ..fixes.scoping import growing_loop, with_carried, wrap_in_scope
 from ..fixes.syntax import Loop
 from ..rule import Finding, LintContext, Option, Rule
 from ..wording.counts import on_ranks
@@ -40,7 +40,7 @@ def _unscoped_growth_in(context: LintContext, times: int) -> Iterator[Finding]:
     told = _told_by_overflow(context)
     for loop in find_unscoped_loops(graph, live, times):
         if not told.intersection(graph.storages.stack[loop.rows].tolist()):
-            groups.setdefault(int(graph.storages.stack[loop.starts[0]]), []).append(loop)
+            groups.setdefault(int(graph.storages.stack[loop.starts[0]]), []).append(with_carried(context, loop))
     for loops in groups.values():
         yield _growth_of(context, loops)
 

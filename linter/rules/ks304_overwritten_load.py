@@ -60,7 +60,7 @@ def _source(graph: Graph, load: int) -> str:
 
 def _help(context: LintContext, lost: OverwrittenLoad, loaded: int) -> str:
     graph = context.graph
-    if lost.reader is None or graph.nodes.op[lost.writer] != OPERATIONS.code("load"):
+    if lost.reader is None or not OPERATIONS.loads[graph.nodes.op[lost.writer]]:
         return f"delete the load of {context.line(loaded)}, or read its result before these bytes are written again"
     return (
         f"of several buffers that are filled in turn, read at {context.line(context.stack_of(lost.reader))} the one "

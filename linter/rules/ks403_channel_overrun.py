@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...ir.forms.counts import plural
 from ...machine.units import format_ps
 from ..analyses.lazy_messages import HeldSend
 from ..rule import Finding, LintContext, Rule
@@ -29,7 +30,7 @@ def _overrun(context: LintContext, options: Mapping[str, Any]) -> Iterator[Findi
         waited = format_ps(sum(held.held_ps for held in group))
         yield Finding(
             message=f'send to "{direction}" of rank {first.rank} is held back by a full channel '
-            f"({slots} slot{'' if slots == 1 else 's'}){times(len(group))}, {waited} in all",
+            f"({plural(slots, 'slot')}){times(len(group))}, {waited} in all",
             places=context.places(
                 (f"rank {first.rank} waits here", context.stack_of(first.id)),
                 (f"rank {receiver} frees the slot here", context.stack_of(group[0].freed_by)),

@@ -49,7 +49,7 @@ def _help(context: LintContext, name: str, again: int, before: int, repeats: int
     if fix is not None:
         return fix.title
     graph = context.graph
-    every = int(np.count_nonzero((graph.nodes.stack == again) & (graph.nodes.op == OPERATIONS.code("load"))))
+    every = int(np.count_nonzero((graph.nodes.stack == again) & OPERATIONS.loads[graph.nodes.op]))
     line = context.line(again)
     if again == before:
         keep = "keep its handles in a list, by what they hold"

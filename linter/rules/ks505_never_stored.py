@@ -19,7 +19,7 @@ def _never_stored(context: LintContext, options: Mapping[str, Any]) -> Iterator[
     """One finding for a kernel without a store, which names the tensors that it leaves alone; else one for each of
     these. A store outside its tensor, which is recorded as a fault, is one."""
     graph = context.graph
-    stores = np.flatnonzero(graph.nodes.op == OPERATIONS.code("store"))
+    stores = np.flatnonzero(OPERATIONS.stores[graph.nodes.op])
     unused = _untouched(graph)
     if not len(stores):
         yield from _no_store(context, unused)
@@ -36,7 +36,7 @@ def _never_stored(context: LintContext, options: Mapping[str, Any]) -> Iterator[
 
 def _no_store(context: LintContext, unused: list[str]) -> Iterator[Finding]:
     graph = context.graph
-    working = np.flatnonzero(~OPERATIONS.mask(lambda op: op.name in ("scope_enter", "scope_exit"))[graph.nodes.op])
+    working = np.flatnonzero(~OPERATIONS.markers[graph.nodes.op])
     if not graph.tensors or not len(working):
         return
     last = int(working[-1])

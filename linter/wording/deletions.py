@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..rule import LintContext
-from ..source import shares_its_line
+from ..source_places import shares_its_line
 
 __all__ = ["deletion"]
 

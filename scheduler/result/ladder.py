@@ -18,7 +18,7 @@ from ..policy.optimal import DEFAULT_LIMIT, SolverLimit
 from ..policy.registry import LADDER, POLICIES, policy_of
 from ..search.list_search import check_effort
 from .schedule import Schedule, Scheduling
-from .tables import html_table
+from .tables import number_table
 
 __all__ = ["Ladder", "LadderRow", "compare", "ladder_of"]
 
@@ -92,7 +92,7 @@ class Ladder:
             f"bound {format_ps(self.bounds.best_ps)} ({self.bounds.best})" if self.bounds else "no bound: a deadlock"
         )
         caption = f"{self.graph.kernel} on {self.machine.name}: {bound}"
-        return html_table(caption, ("policy", "makespan", "over the bound"), self._texts())
+        return number_table(caption, ("policy", "makespan", "over the bound"), self._texts())
 
 
 def compare(

@@ -22,10 +22,10 @@ from kernscope import tl
 from kernscope.backends.graph_picture import drawing, renderer
 from kernscope.backends.graph_picture.dot import dot_text, label_text
 from kernscope.backends.graph_picture.drawing import draw
+from kernscope.backends.graph_picture.drawn_part import Selection
 from kernscope.backends.graph_picture.folding import Grade, fold
 from kernscope.backends.graph_picture.model_explorer import model_explorer_document
 from kernscope.backends.graph_picture.renderer import find_renderers, render
-from kernscope.backends.graph_picture.selection import Selection
 from kernscope.ir.forms.text import quote
 from kernscope.ir.tables import Reason
 

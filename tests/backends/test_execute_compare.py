@@ -97,6 +97,18 @@ def test_an_output_with_initial_values_is_compared_as_it_is() -> None:
     assert before.tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [np.array([1 + 5j]), np.array(["1"]), np.array([None]), "a", None, [[1], [1, 2]], np.array(["2026"], "M8[Y]")],
+    ids=repr,
+)
+def test_a_reference_that_is_no_real_number_agrees_with_nothing(reference: Any) -> None:
+    """It is refused: an imaginary part would be left out of the comparison."""
+    with pytest.raises(ks.InputError, match=r"no array of real numbers|has shape") as caught:
+        compare_with_reference({"o": np.array([1], F32)}, {"o": reference})
+    assert caught.value.help
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 def test_wide_integers_are_compared_exactly(dtype: Any) -> None:
     """Two that f64 holds for one are told apart, and the error is at least one."""

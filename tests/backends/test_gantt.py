@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 
 import kernelgen
@@ -18,7 +17,7 @@ import kernscope as ks
 from kernscope import tl
 from kernscope.backends.timelines.gantt import _name as slice_name
 from kernscope.backends.timelines.gantt import _teller as teller
-from kernscope.backends.timelines.gantt import draw_gantt, gantt_svg
+from kernscope.backends.timelines.gantt import gantt_svg
 from kernscope.backends.timelines.gantt_slices import merge_below, slices_of
 from kernscope.backends.timelines.time_axis import exact_time, ticks
 from kernscope.ir.forms.text import quote
@@ -183,11 +182,6 @@ def test_of_many_slices_each_tells_its_operation_and_line() -> None:
     assert teller(made.graph, detailed=True)(dot.id) == str(dot)
 
 
-def test_a_chart_says_where_it_is() -> None:
-    """The file, or what it is; then its notes."""
-    assert str(draw_gantt(ks.schedule(pk.sweep(2)))) == "Gantt chart (svg)"
-
-
 @pytest.mark.parametrize("name", pk.HOSTILE)
 def test_names_survive(name: str) -> None:
     """A hostile name is text in a well-formed file, whatever it contains."""
@@ -199,20 +193,6 @@ def test_names_survive(name: str) -> None:
     assert any(word in text for text in told for word in spelt)
     assert quote(name) in root.get("aria-label", "")
     assert {e.tag for e in root.iter()} <= {SVG + tag for tag in ("svg", "style", "rect", "line", "text", "title")}
-
-
-def test_a_chart_is_written_where_asked(tmp_path: Path) -> None:
-    """One schedule or several; .svg only; a bad path and no schedule are errors."""
-    schedule = ks.schedule(pk.sweep(2))
-    made = draw_gantt(schedule, tmp_path / "a.svg")
-    assert made.path is not None
-    assert made.path.read_text(encoding="utf-8") == made.svg == draw_gantt([schedule]).svg == made._repr_svg_()
-    with pytest.raises(ks.OptionError, match=r"\.png"):
-        draw_gantt(schedule, tmp_path / "a.png")
-    with pytest.raises(ks.OutputError):
-        draw_gantt(schedule, tmp_path / "missing" / "a.svg")
-    with pytest.raises(ks.OptionError, match="no schedule"):
-        draw_gantt([])
 
 
 @ks.kernel

@@ -402,6 +402,58 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
             shown.append(part)
 
 
+#: Ways to make the kernel `k` whose function was not written in this file, as Python sees it.
+ELSEWHERE = {
+    "a decorator without functools.wraps": "k = ks.launch('s', **H)(ks.kernel(timed(base)))",
+    "a partial": "k = ks.launch('s', **H)(ks.kernel(functools.partial(base, n=3)))",
+    "executed code": "ns = {'tl': tl}; exec(SOURCE, ns); k = ks.launch('s', **H)(ks.kernel(ns['base']))",
+    "a factory of another module": "k = make(H)",
+}
+
+
+@pytest.mark.parametrize("way", ELSEWHERE)
+def test_a_kernel_counts_where_it_is_made(kernscope, write, tmp_path, way):
+    """Whatever wraps it, and wherever its function was written: no kernel of a file is passed over in silence. In one
+    that imports it, it does not count a second time."""
+    write(
+        """
+        def timed(function):
+            def inner(*args, **kwargs):
+                return function(*args, **kwargs)
+            return inner
+
+        def make(arguments):
+            @ks.launch("s", **arguments)
+            @ks.kernel
+            def k(x, o):
+                with tl.scratch_scope():
+                    a = tl.load(x[:])
+                tl.store(o[:], a)
+            return k
+        """,
+        "wrapping.py",
+    )
+    path = write(
+        f"""
+        import functools
+        from wrapping import make, timed
+        H = dict(x=ks.hbm((8,), "f32"), o=ks.hbm((8,), "f32"))
+        SOURCE = "def base(x, o):\\n with tl.scratch_scope():\\n  a = tl.load(x[:])\\n tl.store(o[:], a)"
+        def base(x, o, n=1):
+            with tl.scratch_scope():
+                a = tl.load(x[:])
+            tl.store(o[:], a)
+        {ELSEWHERE[way]}
+        alias = k
+        """
+    )
+    done = kernscope("lint", path, "--output-format", "concise")
+    assert done.status == 1 and done.out.count("KS201") == 1, done
+    write("from mine import k", "importing.py")
+    done = kernscope("lint", tmp_path / "importing.py")
+    assert done.status == 0 and "importing.py: no kernels" in done.err, done
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="limits of time by a timer")
 @pytest.mark.parametrize("where", ["import", "launch"])
 @pytest.mark.parametrize("output_format", ["json", "sarif", "concise", "full", "github"])

@@ -451,3 +451,93 @@ def test_a_ragged_load_pads_around_what_lies_inside() -> None:
     np.testing.assert_array_equal(tile, [[-1, 1, 2, -1], [-1, 3, 4, -1], [-1, -1, -1, -1]])
     nothing = evaluate("load", shape=(2, 2), dtype=dtypes.float32, pad=7, at=None)
     np.testing.assert_array_equal(nothing, np.full((2, 2), 7, F32))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, dtypes.bool_], ids=str)
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sort_orders_and_topk_begins_the_descending_order(dtype: DType, descending: bool, axis: int) -> None:
+    """NaN is the largest; equal ones, 0.0 and -0.0 too, keep their order: Python's own stable sort, bit for bit."""
+    make = (
+        floats if dtype.is_float else integers if dtype.is_integer else lambda d, seed, count: np.arange(count) % 3 == 0
+    )
+    x = make(dtype, seed=26, count=60).reshape(6, 10)
+    if dtype.is_float:
+        x[3, 4:8] = [np.nan, -0.0, 0.0, -0.0]
+
+    def key(v: Any) -> Any:
+        number = float(v) if dtype.is_float else int(v)
+        return (number != number, 0 if number != number else number)
+
+    def in_order(row: Any) -> Array:
+        return np.array(sorted(row, key=key, reverse=descending), dtype=dtype.numpy)
+
+    got = evaluate("sort", x, axis=axis, descending=descending)
+    same_bits(got, np.apply_along_axis(in_order, axis, x))
+    if descending:
+        same_bits(evaluate("topk", x, k=3, axis=axis), np.take(got, range(3), axis))
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_gather_looks_up_and_flip_reverses(dtype: DType) -> None:
+    """Along the axis, the other places their own; an index outside gives all bits set, also a negative one."""
+    x = (np.arange(12) % 2 == 0 if dtype.kind == "bool" else np.arange(12)).astype(dtype.numpy).reshape(3, 4)
+    index = np.array([[0, 3], [2, 2], [1, 0]], dtype=np.int64)
+    np.testing.assert_array_equal(evaluate("gather", x, index, axis=1), np.take_along_axis(x, index, 1))
+    np.testing.assert_array_equal(evaluate("flip", x, axis=0), x[::-1])
+    outside = evaluate("gather", x, np.array([[4, -1, 2**40, 1]] * 3), axis=1)
+    np.testing.assert_array_equal(outside[:, 3], x[:, 1])
+    filled = np.ones(3, np.uint8) if dtype.kind == "bool" else np.full(3 * dtype.itemsize, 0xFF, np.uint8)
+    for column in range(3):
+        np.testing.assert_array_equal(outside[:, column].copy().view(np.uint8), filled)
+
+
+@pytest.mark.parametrize("dtype", [d for d in INTEGERS if d.itemsize >= 4], ids=str)
+def test_mulhi_is_the_high_half_of_the_product(dtype: DType) -> None:
+    """Python's product, shifted; the ends of the range among the factors."""
+    a, b = integers(dtype, seed=27), integers(dtype, seed=28)[::-1].copy()
+    b[:5], bits = a[:5], 8 * dtype.itemsize
+    wanted = [int(x) * int(y) >> bits for x, y in zip(a, b, strict=True)]
+    assert evaluate("mulhi", a, b).tolist() == wanted
+    assert evaluate("mulhi", a, 3).tolist() == [int(x) * 3 >> bits for x in a]
+
+
+@pytest.mark.parametrize("source", [d for d in ALL if d.kind != "bool"], ids=str)
+def test_bitcast_keeps_the_bits(source: DType) -> None:
+    """As every other dtype of the width and back, also of a transposed view; NaN's payload stays."""
+    x = (floats if source.is_float else integers)(source, seed=29, count=48).reshape(6, 8).T
+    for target in (d for d in ALL if d.itemsize == source.itemsize and d.kind != "bool"):
+        there = evaluate("bitcast", x, dtype=target)
+        assert there.tobytes() == x.tobytes()
+        assert evaluate("bitcast", there, dtype=source).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+def test_cumprod_multiplies_as_it_goes(dtype: DType) -> None:
+    """Floats in f32 (f64), integers wrapped in the dtype of their sums."""
+    x = (floats if dtype.is_float else integers)(dtype, seed=30, count=40)
+    got = evaluate("cumprod", x, axis=0)
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            same_bits(got, np.cumprod(x.astype(wide(dtype)), dtype=wide(dtype)).astype(dtype.numpy))
+        return
+    wanted = wrapped([math.prod(int(v) for v in x[: n + 1]) for n in range(len(x))], dtypes.of_numpy(got.dtype))
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("name", "oracle"), [("sum", np.sum), ("max", np.max), ("min", np.min)])
+def test_reductions_along_several_axes_are_numpys(name: str, oracle: Any) -> None:
+    """Of f32 and of integers."""
+    for dtype in (dtypes.float32, dtypes.int32):
+        x = np.random.default_rng(31).integers(-50, 50, (3, 4, 5)).astype(dtype.numpy)
+        for axis in ((0, 2), (1, 2), (0, 1, 2)):
+            np.testing.assert_array_equal(evaluate(name, x, axis=axis, keep_dims=False), oracle(x, axis=axis))
+
+
+def test_a_batch_of_products_is_each_with_its_own() -> None:
+    """And each is added to its own accumulator."""
+    generator = np.random.default_rng(32)
+    a, b = (generator.integers(-9, 9, shape).astype(F32) for shape in ((5, 2, 7), (5, 7, 3)))
+    wanted = np.stack([x @ y for x, y in zip(a, b, strict=True)])
+    np.testing.assert_array_equal(evaluate("dot", a, b, out_dtype=dtypes.float32), wanted)
+    np.testing.assert_array_equal(evaluate("dot", a, b, wanted, out_dtype=dtypes.float32), 2 * wanted)

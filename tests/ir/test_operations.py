@@ -28,6 +28,7 @@ BITS = ["and", "or", "xor", "not"]
 SHIFTS = ["shl", "shr"]
 #: Integers whose sums keep the dtype.
 KEPT = ("u32", "i64", "u64")
+ORDER = ["sort", "topk", "flip", "gather"]
 REDUCTIONS = ["sum", "max", "min", "argmax", "argmin"]
 
 
@@ -46,7 +47,22 @@ def result(name: str, *operands: Any, **static: Any) -> tuple[tuple[int, ...], D
 def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
     """Adding an operation is one declaration: this list is the second opinion."""
     listed = ARITHMETIC + TRANSCENDENTAL + COMPARISONS + EXTREMA + BITS + SHIFTS + REDUCTIONS
-    listed += ["where", "cast", "cumsum", "softmax", "fill", "arange", "load", "store", "copy_to", "dot"]
+    listed += [
+        "where",
+        "cast",
+        "bitcast",
+        "mulhi",
+        "cumsum",
+        "cumprod",
+        "softmax",
+        "fill",
+        "arange",
+        "load",
+        "store",
+        "copy_to",
+        "dot",
+    ]
+    listed += ORDER
     listed += ["send", "recv", "recv_async", "wait", "scope_enter", "scope_exit"]
     assert sorted(OPERATIONS) == sorted(listed)
 
@@ -303,10 +319,75 @@ def test_softmax_and_cumsum_keep_the_shape(dtype: DType) -> None:
     """Softmax of integers is f32, a running sum of narrow ones i32."""
     source = dense((4, 5), dtype)
     assert result("softmax", source, axis=1) == ((4, 5), dtype if dtype.is_float else dtypes.float32)
-    assert result("cumsum", source, axis=0) == (
-        (4, 5),
-        dtype if dtype.is_float or dtype.short in KEPT else dtypes.int32,
-    )
+    summed = dtype if dtype.is_float or dtype.short in KEPT else dtypes.int32
+    for name in ("cumsum", "cumprod"):
+        assert result(name, source, axis=0) == ((4, 5), summed)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize(("axis", "shape"), [((0, 2), (5,)), ((1, -1), (4,)), ((2,), (4, 5)), ((0, 1, 2), ())])
+def test_reductions_go_along_several_axes(name: str, axis: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """In any order, counted from either end: the shape is numpy's, the work all that is read."""
+    source = dense((4, 5, 6), dtypes.float32)
+    assert result(name, source, axis=axis, keep_dims=False)[0] == shape
+    kept = np.max(np.zeros((4, 5, 6)), axis=axis, keepdims=True).shape
+    assert result(name, source, axis=axis, keep_dims=True)[0] == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"), [("sum", (0, 0)), ("sum", (0, -2)), ("max", ()), ("max", (0, 2)), ("argmax", (0, 1))]
+)
+def test_axes_that_are_none_are_refused(name: str, axis: tuple[int, ...]) -> None:
+    """One twice, none at all, one that does not exist; a place has one axis."""
+    with pytest.raises(ks.ShapeError) as caught:
+        result(name, dense((4, 5), dtypes.float32), axis=axis, keep_dims=False)
+    assert caught.value.help
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_rearranged_elements_keep_the_dtype(dtype: DType) -> None:
+    """The shape too, but for the k largest and for what an index says; sorting is paid by what it reads."""
+    source, index = dense((4, 5), dtype), dense((4, 9), dtypes.int16)
+    assert result("sort", source, axis=1, descending=False) == ((4, 5), dtype)
+    assert result("flip", source, axis=0) == ((4, 5), dtype)
+    assert result("topk", source, k=2, axis=0) == ((2, 5), dtype)
+    assert result("gather", source, index, axis=1) == ((4, 9), dtype)
+    assert OPERATIONS["topk"].work((source,), dense((2, 5), dtype)) == (20, 0, 0)
+    assert OPERATIONS["gather"].work((source, index), dense((4, 9), dtype)) == (36, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "static", "error", "words"),
+    [
+        ("topk", [((4, 5), "f32")], {"k": 0, "axis": 1}, ks.ArgumentError, "the 0 largest of 5"),
+        ("topk", [((4, 5), "f32")], {"k": 6, "axis": 1}, ks.ArgumentError, "the 6 largest of 5"),
+        ("sort", [((4, 5), "f32")], {"axis": 2, "descending": False}, ks.ShapeError, "axis 2"),
+        ("gather", [((4, 5), "f32"), ((4, 5), "f32")], {"axis": 1}, ks.DTypeError, "an index of f32"),
+        ("gather", [((4, 5), "f32"), ((3, 9), "i32")], {"axis": 1}, ks.ShapeError, "(3, 9)"),
+        ("gather", [((4, 5), "f32"), ((4,), "i32")], {"axis": 1}, ks.ShapeError, "(4,)"),
+        ("bitcast", [((4,), "f32")], {"dtype": dtypes.int16}, ks.DTypeError, "f32 as i16"),
+        ("bitcast", [((4,), "i8")], {"dtype": dtypes.bool_}, ks.DTypeError, "i8 as bool"),
+        ("mulhi", [((4,), "i16"), ((4,), "i16")], {}, ks.DTypeError, "i16"),
+        ("mulhi", [((4,), "f32"), ((4,), "f32")], {}, ks.DTypeError, "f32"),
+    ],
+)
+def test_what_cannot_be_rearranged_is_refused(
+    name: str, operands: Any, static: Any, error: type[ks.KernscopeError], words: str
+) -> None:
+    """With the shapes or dtypes in the message, and what would do."""
+    with pytest.raises(error) as caught:
+        result(name, *[dense(shape, dtypes.of(dtype)) for shape, dtype in operands], **static)
+    assert words in caught.value.message and caught.value.help
+
+
+def test_a_batch_of_products_is_one_product_after_the_other() -> None:
+    """(B, M, K) x (B, K, N) gives (B, M, N), with the work of one product that is B times as deep."""
+    a, b = dense((6, 4, 8), dtypes.float16), dense((6, 8, 3), dtypes.float16)
+    assert result("dot", a, b, out_dtype=dtypes.float32) == ((6, 4, 3), dtypes.float32)
+    assert OPERATIONS["dot"].work((a, b), dense((6, 4, 3), dtypes.float32)) == (4, 3, 48)
+    for other in (dense((5, 8, 3), dtypes.float16), dense((8, 3), dtypes.float16)):
+        with pytest.raises(ks.ShapeError, match="dot of shapes"):
+            result("dot", a, other, out_dtype=dtypes.float32)
 
 
 def test_dot_multiplies_matrices_that_fit() -> None:

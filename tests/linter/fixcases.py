@@ -40,6 +40,21 @@ def tanh(x: Any) -> Any:
     return x
 
 
+def carried(x: Any) -> Any:
+    acc = np.maximum(np.zeros_like(x[0]), x[0])
+    for j in range(1, 8):
+        acc = np.maximum(acc + x[j - 1], x[j])
+    return acc
+
+
+def halved(x: Any) -> Any:
+    rows, row = [], x[0]
+    for _ in range(8):
+        row = np.tanh(row * np.float32(0.5))
+        rows.append(row)
+    return np.stack(rows)
+
+
 KEEPING = [
     Case("augmented", "KS201", """
 acc = tl.zeros((8,), tl.float32)
@@ -265,6 +280,31 @@ tl.store(o[:], acc)
 ]  # fmt: skip
 
 SCOPING = [
+    Case("read by the next iteration above the line that makes it", "KS103", """
+acc = tl.zeros((8,), tl.float32)
+cur = tl.load(x[0, :])
+for j in range(1, 8):
+    tl.copy_to(acc, acc + cur)
+    cur = tl.load(x[j, :])
+    tl.copy_to(acc, tl.maximum(acc, cur))
+tl.store(o[:], acc)
+""", carried),
+    Case("read by the next iteration, but not by the first", "KS103", """
+acc = tl.zeros((8,), tl.float32)
+cur = acc
+for j in range(8):
+    if j:
+        tl.copy_to(acc, acc + cur)
+    cur = tl.load(x[j, :])
+    tl.copy_to(acc, tl.maximum(acc, cur))
+tl.store(o[:], acc)
+""", carried),
+    Case("read by its own statement in the next iteration", "KS103", """
+cur = tl.load(x[0, :])
+for j in range(8):
+    cur = tl.tanh(cur * 0.5)
+    tl.store(o[j, :], cur)
+""", halved, shape=(8, 8)),
     Case("independent iterations", "KS103", """
 for j in range(32):
     tile = tl.load(x[j, :])

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import sourcecopy
 
 from kernscope.linter import RULES, rules
 
 FOLDER = Path(rules.__path__[0])
-ROOT = FOLDER.parents[1]
 TESTS = Path(__file__).parent / "rules"
 
 NEW_RULE = """
@@ -71,28 +68,24 @@ def test_every_rule_has_tests_of_its_own() -> None:
     assert {path.stem for path in TESTS.glob("test_*.py")} == expected
 
 
-def _run_on_a_copy(folder: Path, rule_file: str, script: str) -> subprocess.CompletedProcess[str]:
-    """A script beside a copy of the sources, which it imports, with one file more among the rules."""
-    root = folder / "kernscope"
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".*", "tests", "docs", "build", "__pycache__"))
-    (root / "linter" / "rules" / rule_file).write_text(NEW_RULE, encoding="utf-8")
-    (folder / "script.py").write_text(script, encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, "script.py", "pages"], capture_output=True, text=True, cwd=folder, check=False
-    )
+def _with_new_rule(folder: Path, name: str) -> Path:
+    root = sourcecopy.copy_sources(folder)
+    (root / "linter" / "rules" / f"{name}.py").write_text(NEW_RULE, encoding="utf-8")
+    return root
 
 
 def test_a_new_file_is_a_new_rule(tmp_path: Path) -> None:
     """Nothing else is touched: it is selected by code, name and family, takes its options and has its page."""
-    done = _run_on_a_copy(tmp_path, "ks901_long_kernel.py", USE)
+    root = _with_new_rule(tmp_path, "ks901_long_kernel")
+    done = sourcecopy.run_beside(root, USE, "pages")
     assert done.returncode == 0, done.stderr
     file, found, silent, pages, listed = json.loads(done.stdout)
-    assert Path(file) == tmp_path / "kernscope" / "__init__.py"
+    assert Path(file) == root / "__init__.py"
     assert (found, silent, pages, listed) == ([["KS901", "3 nodes"]], [], ["KS901.md"], True)
 
 
 @pytest.mark.parametrize("name", ["ks901_long", "long_kernel", "ks902_long_kernel"])
 def test_a_rule_in_a_file_of_another_name_is_refused(tmp_path: Path, name: str) -> None:
     """So two files cannot declare the same code, either."""
-    done = _run_on_a_copy(tmp_path, f"{name}.py", "import kernscope.linter")
+    done = sourcecopy.run_beside(_with_new_rule(tmp_path, name), "import kernscope.linter")
     assert f"AssertionError: rule KS901 stands in {name}.py" in done.stderr

@@ -266,12 +266,16 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
+        return self.record(*self.planned(name, operands, static))
+
+    def planned(self, name: str, operands: tuple[Any, ...], static: Static) -> tuple[Plan, list[Read]]:
+        """The plan of an operation on handles and Python numbers, and what it reads."""
         for operand in operands:
             if isinstance(operand, TensorHandle):
                 self.check_handle(operand)
         ready = tuple(self._operand(name, operand) for operand in operands)
         reads = [(h.storage, h.offset, h.layout) for h in operands if isinstance(h, TensorHandle)]
-        return self.record(self.plan(name, ready, static), reads)
+        return self.plan(name, ready, static), reads
 
     def _operand(self, name: str, operand: Any) -> Operand:
         if isinstance(operand, TensorHandle):
@@ -335,9 +339,9 @@ class Recorder:
         yield
         self.rows.commands.append((first, self.node_count))
 
-    def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
-        """Record a cast (also to the same dtype: fresh bytes, always)."""
-        return self.compute("cast", (handle,), (("dtype", self.dtype(dtype)),))
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+        """Record a cast or a bitcast (also to the same dtype: fresh bytes, always)."""
+        return self.compute("bitcast" if bitcast else "cast", (handle,), (("dtype", self.dtype(dtype)),))
 
     def dtype(self, name: Any) -> DType:
         """A dtype by name; the error blames the user's line."""

@@ -1,8 +1,7 @@
-"""``kernscope draw`` and ``kernscope report``."""
+"""``kernscope report``: the main job, on one page, and its summary."""
 
 from __future__ import annotations
 
-import re
 import webbrowser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,82 +10,35 @@ from typing import Any
 import attrs
 import click
 
-from ..backends.graph_picture.drawing import FOLDS, FORMATS
-from ..backends.picture_format import choose_format
 from ..backends.report.comparison import comparison_lines
 from ..backends.report.data import ReportData
 from ..backends.report.page import write_report
-from ..face import api
 from ..face import presentation as pictures
 from ..ir.errors import OptionError
+from ..ir.forms.counts import plural
 from ..ir.forms.saved import is_saved_graph
 from ..ir.output import check_output
 from ..ir.printable import printable_lines
 from ..machine.units import format_ps
-from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
+from ..scheduler.policy.registry import LADDER, POLICIES
+from .options import Choice, make_job, output_file, target_options
 from .schedule import chain_lines
 from .stages import stages
-from .tables import percent, plural, say, size, table
+from .tables import percent, say, size, table
 
-__all__ = ["draw", "report"]
-
-
-@click.command()
-@target_options
-@click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer.")
-@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
-@click.option(
-    "--fold",
-    type=click.Choice(FOLDS),
-    default="auto",
-    show_default=True,
-    help="auto: until the picture can be read; scope: a box for each scope; none: a box for each node.",
-)
-@click.option("--rank", type=int, metavar="N", help="Draw this rank alone.")
-@click.option("--around", type=int, metavar="NODE", help="Draw what is near this node, by its id.")
-@click.option("--hops", type=int, default=2, show_default=True, help="With --around: how many edges away.")
-@click.option("--reduce", is_flag=True, help="Leave out data edges that other data edges imply.")
-@click.pass_context
-def draw(
-    context: click.Context,
-    /,
-    output: str | None,
-    policy: str | None,
-    fold: str,
-    rank: int | None,
-    around: int | None,
-    hops: int,
-    reduce: bool,
-    **options: Any,
-) -> None:
-    """Draw the graph of TARGET: scopes as frames, engines as colours, reasons of edges as line styles.
-
-    Exit status 2: there is no picture (its DOT text is written beside it).
-
-    \b
-    Examples:
-      kernscope draw flash.py --policy list
-      kernscope draw flash.py --launch 8k --around 120 --hops 3 -o near.svg
-      kernscope draw flash.py --rank 0 --reduce -o rank0.pdf
-    """
-    job = make_job(**options)
-    path = output or f"{_file_name(job.kernel)}.svg"
-    choose_format(path, None, FORMATS)
-    check_output(path)
-    graph = job.graph(record=True)
-    schedule = api.schedule(graph, policy, job.machine) if policy else None
-    drawing = pictures.draw(
-        graph, path, schedule=schedule, fold=fold, rank=rank, around=around, hops=hops, reduce=reduce
-    )
-    say(str(drawing), err=not drawing.rendered)
-    if not drawing.rendered:
-        context.exit(2)
+__all__ = ["report"]
 
 
 @click.command()
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
+@click.option(
+    "--policy",
+    "policies",
+    type=Choice(tuple(POLICIES)),
+    multiple=True,
+    help="A policy to show. Repeatable. Default: all but optimal.",
+)
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser, too.")
 @click.option("--against", metavar="TARGET", help="Compare with this kernel or saved graph: what changed, and where.")
@@ -99,6 +51,7 @@ def report(
     context: click.Context,
     /,
     output: str | None,
+    policies: Sequence[str],
     no_run: bool,
     opens: bool,
     against: str | None,
@@ -119,18 +72,31 @@ def report(
     if against is None and (against_launch or against_arguments):
         raise OptionError("--against-launch or --against-arg without --against", help="say --against TARGET, too")
     job = make_job(**options)
-    path = output or f"{_file_name(job.kernel)}.html"
+    path = output or output_file(job.kernel, "html")
     check_output(path)
+    shown = tuple(dict.fromkeys(policies)) or LADDER
     with stages() as tell:
         tell("tracing")
-        data = pictures.gather(job.graph(record=True), job.machine, launch=job.launch, numbers=not no_run, begins=tell)
+        data = pictures.gather(
+            job.graph(record=True),
+            job.machine,
+            launch=job.launch,
+            policies=shown,
+            numbers=not no_run,
+            begins=tell,
+        )
         if against is not None:
             # A saved graph brings its own machine along.
             machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
             other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
             tell(f"tracing {against}")
             earlier = pictures.gather(
-                other.graph(record=True), other.machine, launch=other.launch, numbers=False, begins=tell
+                other.graph(record=True),
+                other.machine,
+                launch=other.launch,
+                policies=shown,
+                numbers=False,
+                begins=tell,
             )
             if against_arguments:
                 earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")
@@ -157,10 +123,6 @@ def _open_page(path: str) -> bool:
         return webbrowser.open(Path(path).resolve().as_uri())
     except (webbrowser.Error, OSError):
         return False
-
-
-def _file_name(kernel: str) -> str:
-    return re.sub(r"[^0-9A-Za-z_.-]", "_", kernel) or "kernel"
 
 
 def _summary(data: ReportData) -> Iterator[str]:

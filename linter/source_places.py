@@ -1,4 +1,4 @@
-"""A kernel's source text, as far as it can be read."""
+"""Where a location lies in its source text: its column, what shares its line; and its path for a reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..ir.location import Location
 from ..ir.printable import printable
 from ..ir.sources import lines_at
 
-__all__ = ["character_column", "printable", "shares_its_line", "shown_path"]
+__all__ = ["character_column", "shares_its_line", "shown_path"]
 
 
 def shown_path(file: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from ...ir.errors import OptionError
+from ...ir.errors import OptionError, shown
+from ...ir.forms.counts import plural
 from ...ir.graph import Graph
 from ...ir.tables import IntArray
 
@@ -28,6 +29,9 @@ def select(graph: Graph, *, rank: int | None = None, around: int | None = None, 
 
     Raises ``OptionError`` for a rank or node that the graph does not have, and for fewer than 0 hops.
     """
+    for name, value in (("rank", rank), ("around", around), ("hops", hops)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+            raise OptionError(f"{name}={shown(value)}", help="pass a whole number")
     if rank is None and around is None:
         return Selection()
     keep: IntArray = np.ones(len(graph), dtype=np.bool_)
@@ -41,7 +45,7 @@ def select(graph: Graph, *, rank: int | None = None, around: int | None = None, 
     if around is not None:
         focus = _focus(graph, around, hops, keep)
         keep = keep & _near(graph, focus, hops)
-        said.append(f"up to {hops} edge{'' if hops == 1 else 's'} from node %{focus}")
+        said.append(f"up to {plural(hops, 'edge')} from node %{focus}")
     edges = graph.edges
     crossing = int(np.count_nonzero(keep[edges.source] != keep[edges.target]))
     left = f"; {crossing:,} edges to what is left out are not drawn" if crossing else ""
