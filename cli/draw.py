@@ -12,7 +12,7 @@ from ..face import api
 from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, output_file, target_options
+from .options import Choice, make_job, output_file, target_options
 from .tables import say
 
 __all__ = ["draw"]
@@ -21,10 +21,10 @@ __all__ = ["draw"]
 @click.command()
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer.")
-@click.option("--policy", type=click.Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
+@click.option("--policy", type=Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
 @click.option(
     "--fold",
-    type=click.Choice(FOLDS),
+    type=Choice(FOLDS),
     default="auto",
     show_default=True,
     help="auto: until the picture can be read; scope: a box for each scope; none: a box for each node.",

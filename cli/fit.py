@@ -19,7 +19,7 @@ from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..machine.description import Machine
 from ..tracer.kernel import Launch
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
 from .tables import say
 
 __all__ = ["fit", "parse_range"]
@@ -45,7 +45,7 @@ Examples:
 )
 @click.option(
     "--goal",
-    type=click.Choice(GOALS),
+    type=Choice(GOALS),
     default="memory",
     show_default=True,
     help="The largest value that fits, or the fastest that does (policy list, effort fast).",

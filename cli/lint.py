@@ -22,7 +22,7 @@ from ..linter.formats.text import FORMATS
 from ..linter.rule_selection import option_values, select_rules
 from ..linter.suppressions import settle_unused
 from .lint_pool import Key, available_cores, run_jobs
-from .options import machine_options, timeout_option
+from .options import Choice, machine_options, timeout_option
 
 __all__ = ["lint"]
 
@@ -33,10 +33,10 @@ LastWords = Callable[[Failure], None]
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("--launch", "launch_name", metavar="NAME", help="Only this launch of each kernel; default: all of them.")
-@click.option("--output-format", type=click.Choice(sorted(FORMATS)), default="full", show_default=True)
+@click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
 @click.option("--select", metavar="CODES", multiple=True, help="Only these rules: KS201, KS2, ... Repeatable.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these rules. Repeatable.")
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
+@click.option("--fail-on", type=Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also with findings.")
 @click.option(
     "--jobs",

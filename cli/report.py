@@ -21,7 +21,7 @@ from ..ir.output import check_output
 from ..ir.printable import printable_lines
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import LADDER, POLICIES
-from .options import make_job, output_file, target_options
+from .options import Choice, make_job, output_file, target_options
 from .schedule import chain_lines
 from .stages import stages
 from .tables import percent, say, size, table
@@ -35,7 +35,7 @@ __all__ = ["report"]
 @click.option(
     "--policy",
     "policies",
-    type=click.Choice(tuple(POLICIES)),
+    type=Choice(tuple(POLICIES)),
     multiple=True,
     help="A policy to show. Repeatable. Default: all but optimal.",
 )

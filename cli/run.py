@@ -21,7 +21,7 @@ from ..ir.forms.counts import plural
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
 from .tables import say, table
 
 __all__ = ["comparison_lines", "run"]
@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
 @click.option(
     "--order",
-    type=click.Choice(("program", *POLICIES)),
+    type=Choice(("program", *POLICIES)),
     default="program",
     show_default=True,
     help="Program or a schedule's.",

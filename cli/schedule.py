@@ -19,7 +19,7 @@ from ..scheduler.result.ladder import Ladder
 from ..scheduler.result.schedule import Schedule
 from ..scheduler.search.list_search import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
 from .tables import percent, say, table
 
 __all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
@@ -32,10 +32,10 @@ _MOVED_SHOWN = 5
 @target_options
 @click.option(
     "--policy",
-    type=click.Choice(tuple(POLICIES)),
+    type=Choice(tuple(POLICIES)),
     help="Only this policy. Default: all but optimal, and the details of list.",
 )
-@click.option("--effort", type=click.Choice(sorted(EFFORTS)), default="normal", show_default=True)
+@click.option("--effort", type=Choice(sorted(EFFORTS)), default="normal", show_default=True)
 @click.option(
     "--time-limit",
     type=float,

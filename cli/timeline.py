@@ -13,7 +13,7 @@ from ..face import api
 from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
 from .tables import say
 
 __all__ = ["timeline"]
@@ -31,7 +31,7 @@ __all__ = ["timeline"]
 @click.option(
     "--policy",
     "policies",
-    type=click.Choice(tuple(POLICIES)),
+    type=Choice(tuple(POLICIES)),
     multiple=True,
     help="The policy to show; several, one under the other. Repeatable. Default: list.",
 )

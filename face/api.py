@@ -194,7 +194,7 @@ def lint(
         ("ignore", ignore, Iterable),
         ("options", options, Mapping),
     ):
-        if given is not None and not isinstance(given, kind):
+        if not isinstance(given, kind) and not (given is None and name == "options"):
             raise OptionError(f"{name}={shown(given)}", help=_LINT_ARGUMENTS[name])
     chosen: dict[str, Any] = {"select": select, "ignore": ignore, "options": options}
     if isinstance(subject, Graph):

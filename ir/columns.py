@@ -193,13 +193,14 @@ class GraphColumns:
         return name or (f"scope at {place.short}" if place else f"scope {scope}")
 
 
-def expect_graph(value: object, taker: str) -> None:
-    """Raise ``ArgumentError`` for what is no graph (a kernel that was not traced, most often), or has no addresses."""
+def expect_graph(value: object, taker: str, *, placed: bool = True) -> None:
+    """Raise ``ArgumentError`` for what is no graph (a kernel that was not traced, most often), or, where they are
+    needed (``placed``), has no addresses."""
     if not isinstance(value, GraphColumns):
         raise ArgumentError(
             f"{taker} takes a graph, not {shown(value)}", help="trace the kernel first: ks.trace(kernel, ...)"
         )
-    if not value.is_placed:
+    if placed and not value.is_placed:
         raise ArgumentError(
             f"{taker} takes a graph whose allocations have addresses",
             help="give it addresses first: graph = kernscope.memory.automatic.placed(graph)",

@@ -43,7 +43,7 @@ class Placement:
 
 def check_buffers(buffers: object) -> int:
     """The number of buffers. Raises ``OptionError`` for what is no whole number from 1 on."""
-    if isinstance(buffers, bool) or not isinstance(buffers, int | np.integer) or buffers < 1:
+    if isinstance(buffers, bool) or not isinstance(buffers, int | np.integer) or not 0 < buffers <= _LARGEST:
         raise OptionError(
             f"buffers={shown(buffers)}", help="pass a whole number: 1 or more copies of each scope's bytes"
         )

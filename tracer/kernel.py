@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, LaunchError, did_you_mean
+from ..ir.errors import ArgumentError, LaunchError, did_you_mean, shown
 from ..ir.frozen_map import FrozenMap
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.location import Location
@@ -84,7 +84,12 @@ class Kernel:
         self.function = function
         self.name: str = _name(function)
         self.launches: Mapping[str, Launch] = FrozenMap({})
-        self.signature = inspect.signature(function)
+        try:
+            self.signature = inspect.signature(function)
+        except (ValueError, TypeError):
+            raise ArgumentError(
+                f"{shown(function)} is no kernel: its parameters are not known", help="write a function of Python"
+            ) from None
         for plain, call in ((inspect.isgeneratorfunction, "yield"), (inspect.iscoroutinefunction, "async def")):
             if plain(function):
                 raise ArgumentError(

@@ -26,7 +26,7 @@ from ..ir.layout import Layout
 from ..ir.ops import Scalar
 from .language import composites, transfers
 from .language.calls import as_destination, as_handle, at_the_call, located, whole
-from .language.declared import declared, declared_operations
+from .language.declared import declared, declared_operations, record_into
 from .recording.current import CURRENT, current
 from .recording.plans import plain_scalar
 from .recording.recorder import Recorder
@@ -178,14 +178,20 @@ def arange(start: int, end: int) -> TensorHandle:
 
 
 @located
-def cast(x: TensorHandle, dtype: DType | str, *, bitcast: bool = False) -> TensorHandle:
+def cast(
+    x: TensorHandle, dtype: DType | str, *, bitcast: bool = False, out: TensorHandle | None = None
+) -> TensorHandle:
     """The values in another dtype, in fresh bytes (also ``x.to(dtype)``).
 
     To a float, rounded to nearest even. From a float to an integer, rounded toward zero; what is out of range becomes
     the nearest integer there is, NaN becomes 0. To a narrower integer, the low bits; to bool, whether it is not 0.
-    With ``bitcast`` the same bits as another dtype of the same width.
+    With ``bitcast`` the same bits as another dtype of the same width. With ``out`` the result goes into that handle of
+    its shape and dtype, which is returned.
     """
-    return current().cast(as_handle("cast", x), dtype, bitcast)
+    handle = as_handle("cast", x)
+    if out is None:
+        return current().cast(handle, dtype, bitcast)
+    return record_into("bitcast" if bitcast else "cast", (handle,), (("dtype", dtypes.of(dtype)),), out)
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -384,11 +390,11 @@ class scratch_scope:
 
 # --- what the operation table declares -----------------------------------------------------------------------------
 
-globals().update({o.name: declared(o, __name__) for o in declared_operations()})
+globals().update({o.function: declared(o, __name__) for o in declared_operations()})
 
 __all__ = sorted(
     {
-        *(o.name for o in declared_operations()),
+        *(o.function for o in declared_operations()),
         *(d.name for d in dtypes.ALL),
         *(d.short for d in dtypes.ALL),
         *[

@@ -107,14 +107,12 @@ def _elementwise(
     *,
     result: DType | None = None,
     linear: Linear | None = None,
-    name: str = "",
-    public: bool = True,
 ) -> Callable[[Callable[..., Array]], Operation]:
     """Declare an elementwise operation: ``operand_rule`` gives the dtype that the operands are brought to, which is
     the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it."""
 
     def declare(body: Callable[..., Array]) -> Operation:
-        operation_name = name or body.__name__.rstrip("_")
+        operation_name = body.__name__.rstrip("_")
 
         def rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
             operand_type = operand_rule(operands)
@@ -138,7 +136,6 @@ def _elementwise(
                 evaluate=evaluate,
                 work=_elements,
                 doc=" ".join((body.__doc__ or "").split()),
-                public=public,
             )
         )
 
@@ -148,43 +145,43 @@ def _elementwise(
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), adds=True))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1), adds=True))
 def add(a: Array, b: Array) -> Array:
     """``a + b``. Example: ``total = x + y``."""
     return a + b
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), adds=True))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1), adds=True))
 def sub(a: Array, b: Array) -> Array:
     """``a - b``. Example: ``centred = x - mean``."""
     return a - b
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), jointly=False))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1), jointly=False))
 def mul(a: Array, b: Array) -> Array:
     """``a * b``. Example: ``scaled = scores * 0.125``."""
     return a * b
 
 
-@_elementwise(_transcendental, Cost.DIVISION, public=False, linear=Linear((0,), jointly=False))
+@_elementwise(_transcendental, Cost.DIVISION, linear=Linear((0,), jointly=False))
 def div(a: Array, b: Array) -> Array:
     """``a / b``; integers give f32. Example: ``o = acc / l``."""
     return a / b
 
 
-@_elementwise(_numeric, Cost.DIVISION, public=False)
+@_elementwise(_numeric, Cost.DIVISION)
 def floordiv(a: Array, b: Array) -> Array:
     """``a // b``, rounded down as in Python; an integer divided by zero gives 0. Example: ``row = i // 128``."""
     return a // b
 
 
-@_elementwise(_numeric, Cost.DIVISION, public=False)
+@_elementwise(_numeric, Cost.DIVISION)
 def mod(a: Array, b: Array) -> Array:
     """``a % b`` with the sign of ``b`` as in Python; an integer modulo zero gives 0. Example: ``col = i % 128``."""
     return a % b
 
 
-@_elementwise(_numeric, Cost.TRANSCENDENTAL, public=False)
+@_elementwise(_numeric, Cost.TRANSCENDENTAL)
 def pow_(a: Array, b: Array) -> Array:
     """``a ** b``; a negative power of an integer is rounded toward zero. Example: ``x ** 2``."""
     if a.dtype.kind == "f":
@@ -196,7 +193,7 @@ def pow_(a: Array, b: Array) -> Array:
     return np.where(b < 0, reciprocal.astype(a.dtype), whole)
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0,)))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0,)))
 def neg(x: Array) -> Array:
     """``-x``. Example: ``-x``."""
     return np.negative(x)
@@ -332,37 +329,37 @@ def clamp(x: Array, low: Array, high: Array) -> Array:
 # --- comparisons ----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def lt(a: Array, b: Array) -> Array:
     """``a < b``, a bool tensor. Example: ``mask = cols < n``."""
     return a < b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def le(a: Array, b: Array) -> Array:
     """``a <= b``, a bool tensor. Example: ``causal = cols <= rows``."""
     return a <= b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def gt(a: Array, b: Array) -> Array:
     """``a > b``, a bool tensor. Example: ``x > 0``."""
     return a > b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def ge(a: Array, b: Array) -> Array:
     """``a >= b``, a bool tensor. Example: ``rows >= cols``."""
     return a >= b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def eq(a: Array, b: Array) -> Array:
     """``a == b``, a bool tensor. Example: ``labels == 0``."""
     return np.asarray(a == b)
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def ne(a: Array, b: Array) -> Array:
     """``a != b``, a bool tensor. Example: ``labels != 0``."""
     return np.asarray(a != b)
@@ -371,37 +368,37 @@ def ne(a: Array, b: Array) -> Array:
 # --- bits -----------------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def and_(a: Array, b: Array) -> Array:
     """``a & b`` of integers or bool. Example: ``mask = (rows < m) & (cols < n)``."""
     return a & b
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def or_(a: Array, b: Array) -> Array:
     """``a | b`` of integers or bool. Example: ``a | b``."""
     return a | b
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def xor(a: Array, b: Array) -> Array:
     """``a ^ b`` of integers or bool. Example: ``a ^ b``."""
     return a ^ b
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def not_(x: Array) -> Array:
     """``~x`` of integers or bool. Example: ``~mask``."""
     return np.invert(x)
 
 
-@_elementwise(_shifts, Cost.SIMPLE, public=False)
+@_elementwise(_shifts, Cost.SIMPLE)
 def shl(a: Array, b: Array) -> Array:
     """``a << b`` of integers; bits shifted out are lost. Example: ``code << 4``."""
     return np.asarray(np.left_shift(a, b))
 
 
-@_elementwise(_shifts, Cost.SIMPLE, public=False)
+@_elementwise(_shifts, Cost.SIMPLE)
 def shr(a: Array, b: Array) -> Array:
     """``a >> b`` of integers, keeping the sign. Example: ``code >> 4``."""
     return np.asarray(np.right_shift(a, b))

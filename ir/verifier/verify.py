@@ -72,7 +72,7 @@ def verify(graph: Graph) -> list[Violation]:
 
     Raises ``ArgumentError`` for what is no graph.
     """
-    expect_graph(graph, "verify")
+    expect_graph(graph, "verify", placed=False)
     return _verify(graph, edges=True)
 
 

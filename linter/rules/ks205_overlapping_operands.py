@@ -92,8 +92,9 @@ def _place(context: LintContext, access: Access) -> str:
 
 
 def _difference(op: str, read: Access, written: Access) -> str:
-    if op == "dot" and read.offset == written.offset and read.layout is written.layout:
-        return "a factor is read for many elements of the result, which is written over it"
+    if read.offset == written.offset and read.layout is written.layout:
+        what = "a factor" if op == "dot" else "an element"
+        return f"{what} is read for many elements of the result, which is written over it"
     if read.offset != written.offset:
         return f"what is written begins {written.offset - read.offset:+,} elements from what is read"
     return f"read as {read.layout!r}, written as {written.layout!r}"
@@ -102,6 +103,8 @@ def _difference(op: str, read: Access, written: Access) -> str:
 def _help(op: str) -> str:
     if op == "dot":
         return "accumulate into a handle that shares no bytes with the factors, then `tl.copy_to` it over them"
+    if op != "copy_to":
+        return f"leave `out=` of `tl.{op}` away: the result then has bytes of its own"
     return (
         "go through a handle of its own: `t = tl.empty(src.shape, src.dtype)`, `tl.copy_to(t, src)`, then "
         "`tl.copy_to(dst, t)`"

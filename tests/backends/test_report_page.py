@@ -249,6 +249,11 @@ def test_a_page_without_findings_has_no_tab_for_them() -> None:
         page = page_of(graph)
         tabs = [value for tag, name, value in page.attributes if (tag, name) == ("a", "data-tab")]
         assert tabs == ["graph", *["findings"] * bool(number), "ladder", "scratch", "numbers", "operations"]
+        (title,) = (at for at, text in enumerate(page.texts) if text.strip(", ") == "findings")
+        said = " ".join(page.texts[title + 1 : title + 6])
+        report = ks.lint(graph)
+        counts = [f"{n} {severity}{'s' * (n > 1)}" for severity, n in report.counts.items() if n]
+        assert (", ".join(counts) or "no findings") in said
         (kind,) = (dict(found)["class"] for found in _sections(page) if dict(found).get("id") == "findings")
         assert kind == ("detail" if number else "detail empty")
 

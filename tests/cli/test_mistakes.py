@@ -55,6 +55,23 @@ def test_usage_errors(kernscope, good, arguments):
     assert done.status == 2 and "Error" in done.err and "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(("arguments", "near"), [
+    (("lint", "mine.py", "--output-format", "jsn"), "json"),
+    (("lint", "mine.py", "--fail-on", "eror"), "error"),
+    (("run", "mine.py", "--order", "lzy"), "lazy"),
+    (("schedule", "mine.py", "--policy", "lits"), "list"),
+    (("schedule", "mine.py", "--effort", "hihg"), "high"),
+    (("draw", "mine.py", "--fold", "scop"), "scope"),
+    (("fit", "mine.py", "--param", "n", "--range", "1:2", "--goal", "memroy"), "memory"),
+])  # fmt: skip
+def test_a_misspelt_value_has_the_nearest(kernscope, good, arguments, near):
+    """Of options that take one of some names; one that is like none of them is told all."""
+    done = kernscope(*arguments)
+    assert done.status == 2 and f"Did you mean '{near}'?" in done.err, done
+    done = kernscope(*arguments[:-1], "xyzzy")
+    assert done.status == 2 and "is not one of" in done.err and "Did you mean" not in done.err, done
+
+
 def test_a_file_with_several_kernels_needs_a_name(kernscope, write):
     """The list of them is printed; imported kernels do not count."""
     path = write(

@@ -54,6 +54,27 @@ class Compute(Holder):
         else:
             self.add(tl.maximum(left, right) if c % 2 else tl.minimum(left, right), max(bx, by))
 
+    def do_into(self, a: int, b: int, c: int, d: int) -> None:
+        """A result that goes into a handle: its own operand, the other one, or a third; also a part of it."""
+        x, y = self.operand(a), self.operand(b)
+        into = x if d % 3 == 0 else self.target(c, (x.dtype,))
+        rows, cols = (min(sizes) for sizes in zip(x.shape, into.shape, strict=True))
+        x, into = x.corner(rows, cols), into.corner(rows, cols)
+        if not self.may_write(into) or into.dtype is not x.dtype:
+            return
+        match c % 4:
+            case 0:
+                tl.tanh(self.read(x), out=into.handle)
+            case 1:
+                tl.mul(self.read(x), -0.5, out=into.handle)
+            case 2:
+                other = self.read(self.cast(y, x.dtype))[:1, :1]
+                tl.minimum(self.read(x), other, out=into.handle)
+            case _:
+                into = into.corner(1, cols)
+                tl.max(self.read(x), axis=0, keep_dims=True, out=into.handle)
+        self.wrote(into, max(x.base.bound, y.base.bound, 1.0))
+
     def do_where(self, a: int, b: int, c: int, d: int) -> None:
         x, y = broadcastable(self.operand(a), self.operand(b))
         left, right = self.read(x), self.read(y)

@@ -33,7 +33,7 @@ STORES_OF = {"shift_async": 10, "tangle": 8, "alone": 40, "uneven_messages": 8} 
 COMPUTE = (
     *("load", "load", "load", "load_out", "load_out", "pointer", "ragged", "ragged_row", "dead_load"),
     *("fill", "arange", "empty", "empty"),
-    *("unary", "unary", "binary", "binary", "binary", "where", "fma", "cast", "integers", "bits"),
+    *("unary", "unary", "binary", "binary", "binary", "where", "fma", "cast", "integers", "bits", "into", "into"),
     *("reduce", "reduce", "scan", "rearrange", "rearrange", "dot_batch"),
     *("dot", "dot", "dot_acc", "dot_acc", "composite", "composite"),
     *("slice", "slice", "trans", "reshape", "broadcast"),

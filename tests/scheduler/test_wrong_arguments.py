@@ -150,3 +150,12 @@ def test_lint_and_run_say_what_they_take() -> None:
     for value in (5, "x", [1], np.array([1, 2])):
         assert "by rule" in refused(lambda v: ks.lint(GRAPH, options=v), value, ks.errors.OptionError).help
         assert "by tensor name" in refused(lambda v: ks.run(GRAPH, v), value, ks.InputError).help
+
+
+def test_more_than_there_can_be() -> None:
+    """Numbers of buffers that no memory has, and callables whose parameters Python does not know."""
+    refused(lambda v: ks.rebuffer(GRAPH, v), 10**30, ks.errors.OptionError)
+    for call in (ks.trace, ks.lint):
+        refused(call, type, ks.ArgumentError)
+    for name in ("select", "ignore"):
+        refused(lambda v, name=name: ks.lint(GRAPH, **{name: v}), None, ks.errors.OptionError)

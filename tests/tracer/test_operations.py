@@ -403,3 +403,18 @@ def test_a_masked_row_is_infinite_only_on_request() -> None:
         lambda h: tl.where(h > 0, h, -65504.0),
     ):
         one(make, "f16")
+
+
+def test_what_runs_along_an_axis_runs_along_the_last_one() -> None:
+    """Unless told; negative axes count from the end."""
+
+    def kernel(x: Any) -> None:
+        h = tl.load(x[:, :])
+        for function in (tl.cumsum, tl.softmax):
+            function(h)
+            function(h, axis=0)
+            function(h, -2)
+
+    graph = ks.trace(kernel, ks.hbm((4, 8), "f32"))
+    axes = [node.static["axis"] for node in graph if node.op in ("cumsum", "softmax")]
+    assert axes == [1, 0, 0] * 2

@@ -65,7 +65,7 @@ def refused(body: Callable[[Any, Any], Any], error: type[ks.KernscopeError]) -> 
         (lambda h, x: 1.0 in h, "`in`", "tl.max"),
         (lambda h, x: np.asarray(h), "numpy array", "ks.run"),
         (lambda h, x: np.exp(h), "numpy.exp", "tl"),
-        (lambda h, x: np.add(h, h), "numpy.add", "x + y"),
+        (lambda h, x: np.add(h, h), "numpy.add", "tl.add(h, ...)"),
         (lambda h, x: np.zeros((8, 8), np.float32) + h, "numpy.add", "tl.load"),
         (lambda h, x: np.add.reduce(h), "numpy.add", "tl"),
         (lambda h, x: list(x), "iteration", "range(t.shape[0])"),

@@ -266,12 +266,16 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
+        return self.record(*self.planned(name, operands, static))
+
+    def planned(self, name: str, operands: tuple[Any, ...], static: Static) -> tuple[Plan, list[Read]]:
+        """The plan of an operation on handles and Python numbers, and what it reads."""
         for operand in operands:
             if isinstance(operand, TensorHandle):
                 self.check_handle(operand)
         ready = tuple(self._operand(name, operand) for operand in operands)
         reads = [(h.storage, h.offset, h.layout) for h in operands if isinstance(h, TensorHandle)]
-        return self.record(self.plan(name, ready, static), reads)
+        return self.plan(name, ready, static), reads
 
     def _operand(self, name: str, operand: Any) -> Operand:
         if isinstance(operand, TensorHandle):

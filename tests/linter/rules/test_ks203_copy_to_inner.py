@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -98,3 +99,14 @@ with tl.scratch_scope():
 tl.store(o[:, :], a)
 """
     assert codes(lint(body(text), X, X)) == ["KS201"]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+def test_one_dead_copy_among_others_is_found_whatever_stands_beside_it(lint: Lint, order: tuple[int, ...]) -> None:
+    """Of four handles, copied to one after the other in any order, only the one that nothing reads is told of."""
+    made = "".join(f"    kept{i} = tl.empty((8, 8), 'f32')\n" for i in range(4))
+    copied = "".join(f"    tl.copy_to(kept{i}, tile)\n" for i in order)
+    read = "".join(f"    tl.store(o[:, :], kept{i})\n" for i in range(1, 4))
+    report = lint(body(f"tile = tl.load(x[:, :])\nwith tl.scratch_scope():\n{made}{copied}{read}"), X, X)
+    assert [finding.message.partition("`")[2].partition("`")[0] for finding in report] == ["kept0"]
+    assert codes(report) == ["KS203"]

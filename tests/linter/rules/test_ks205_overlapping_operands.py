@@ -64,6 +64,12 @@ kernel: 1 error"""
         "b = tl.load(o[:, :])\ntl.dot(a, b, acc=a)",
         "b = tl.load(o[:, :])\ntl.dot(b, tl.trans(a), acc=a)",
         "tl.dot(a[0:4, :], a[:, 0:4], acc=a[4:8, 2:6])",
+        "tl.exp(a[0:7, :], out=a[1:8, :])",
+        "tl.add(a, tl.trans(a), out=a)",
+        "tl.mul(a, a[0:1, :], out=a)",
+        "tl.sum(a, axis=0, keep_dims=True, out=a[0:1, :])",
+        "tl.cumsum(a, out=a)",
+        "tl.softmax(a, out=a)",
     ],
 )
 def test_it_fires_where_an_element_may_be_written_before_it_is_read(lint: Lint, text: str) -> None:
@@ -86,12 +92,33 @@ def test_it_fires_where_an_element_may_be_written_before_it_is_read(lint: Lint, 
         "b = tl.load(o[:, :])\ntl.dot(b, b, acc=a)",
         "tl.dot(a[0:4, 0:4], a[4:8, 0:4], acc=a[0:4, 4:8])",
         "tl.load(x[0:7, :], out=a[1:8, :])",
+        "tl.exp(a, out=a)",
+        "tl.add(a, a, out=a)",
+        "tl.where(a > 0.0, a, 0.0, out=a)",
+        "tl.mul(a, a[0:1, :] * 2.0, out=a)",
+        "tl.sum(a[1:8, :], axis=0, keep_dims=True, out=a[0:1, :])",
+        "tl.exp(tl.trans(a), out=tl.trans(a))",
         "b = tl.composite('gemm', a, a, epilogue=[('mul', 2.0), 'exp'])\ntl.copy_to(a, b)",
     ],
 )
 def test_it_is_silent_where_every_element_is_its_own_or_none_is_shared(lint: Lint, text: str) -> None:
     """The same bytes in the same order; disjoint parts; fresh results; HBM."""
     assert len(lint(body(text), X, X)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "followed"),
+    [
+        ("tl.softmax(a, out=a)", "an element is read for many elements", "a = tl.softmax(a)"),
+        ("tl.exp(a[0:7, :], out=a[1:8, :])", "begins +8 elements", "tl.exp(a[0:7, :])"),
+    ],
+)
+def test_an_operation_with_out_is_told_to_leave_it_away(lint: Lint, text: str, says: str, followed: str) -> None:
+    """What is wrong stands at the line; followed, the help leaves no finding."""
+    report = lint(body(text), X, X)
+    (found,) = report.diagnostics
+    assert found.help.startswith("leave `out=` of") and says in str(report)
+    assert len(lint(body(followed), X, X)) == 0
 
 
 def test_the_ends_of_a_message_share_no_memory(lint: Lint) -> None:
