@@ -148,8 +148,10 @@ def test_an_analysis_holds_the_efforts_apart(calls: Calls) -> None:
 
 
 def test_a_machine_is_asked_for_only_where_times_are() -> None:
-    """A graph of a machine that is no preset has a liveness, and findings that need no machine."""
-    graph = ks.trace(flash_attention(), machine=attrs.evolve(ks.load_machine("ahbm-pe"), name="no preset"))
+    """A graph of a machine that is no preset, and that says nothing of it, has a liveness, and findings that need no
+    machine."""
+    traced = ks.trace(flash_attention(), machine=attrs.evolve(ks.load_machine("ahbm-pe"), name="no preset"))
+    graph = attrs.evolve(traced, machine_toml="")
     known = Analysis(graph)
     assert known.liveness().fits
     assert lint_graph(known, select=["KS1", "KS2", "KS4"]).ok

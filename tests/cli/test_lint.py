@@ -445,11 +445,12 @@ def test_a_kernel_counts_where_it_is_made(kernscope, write, tmp_path, way):
             tl.store(o[:], a)
         {ELSEWHERE[way]}
         alias = k
-        """
+        """,
+        "making.py",
     )
     done = kernscope("lint", path, "--output-format", "concise")
     assert done.status == 1 and done.out.count("KS201") == 1, done
-    write("from mine import k", "importing.py")
+    write("from making import k", "importing.py")
     done = kernscope("lint", tmp_path / "importing.py")
     assert done.status == 0 and "importing.py: no kernels" in done.err, done
 
