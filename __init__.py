@@ -21,13 +21,13 @@ from .face.fitting import Fit, FitRow, fit
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
-from .ir.load import load
 from .ir.target import Target
 from .ir.verifier.verify import verify
 from .linter import Diagnostic, Edit, Fix, LintReport, explain
 from .machine.description import Machine, load_machine, machine_names
 from .memory.liveness import Liveness
 from .scheduler.result.ladder import Ladder
+from .scheduler.result.loading import load
 from .scheduler.result.schedule import Schedule
 from .scheduler.search.list_search import schedule_dag
 from .tracer import tl
@@ -110,4 +110,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_LAZY})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import networkx as nx
 
 from ..ir import dtypes
+from ..ir.columns import expect_graph
+from ..ir.forms.text import quote
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS
 from ..ir.tables import Reason
@@ -19,16 +21,18 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
 
     Attributes of the graph: ``kernel``, ``machine``, ``ranks``. Of a node: ``op``, ``log`` (empty where the operation
     has no entry), ``engine``, ``rank``, ``scope`` (a row of ``graph.scopes``, -1: none), ``scope_name``, ``file``,
-    ``line``, ``function`` (empty, 0 and empty where unknown), ``work`` (three integers) and ``work_kind`` (``"bytes"``:
-    bytes moved, 0, 0; ``"mnk"``: M, N, K; ``"elements"``: elements, 0, 0; ``"nothing"``), ``dtype`` (short name),
-    ``command`` (the id of the command's first node), ``channel`` (-1: none). Of an edge: ``reason`` (``"data"``, ...)
-    and ``recycled``. All values are plain Python ones.
+    ``line``, ``function`` (empty, 0 and empty where unknown), ``work0``, ``work1``, ``work2`` and ``work_kind``
+    (``"bytes"``: bytes moved, 0, 0; ``"mnk"``: M, N, K; ``"elements"``: elements, 0, 0; ``"nothing"``), ``dtype``
+    (short name), ``command`` (the id of the command's first node), ``channel`` (-1: none). Of an edge: ``reason``
+    (``"data"``, ...) and ``recycled``. All values are plain: integers, booleans, and strings of printable characters,
+    so that GraphML, GEXF and whatever else networkx writes take them.
     """
+    expect_graph(graph, "to_networkx")
     nodes = graph.nodes
-    view = nx.DiGraph(kernel=graph.kernel, machine=graph.machine, ranks=graph.ranks)
+    view = nx.DiGraph(kernel=quote(graph.kernel), machine=quote(graph.machine), ranks=graph.ranks)
     operations = list(OPERATIONS.values())
     names, engine = engines_of(graph)
-    scope_names = {scope: graph.describe_scope(scope) for scope in [-1, *range(len(graph.scopes))]}
+    scope_names = {scope: quote(graph.describe_scope(scope)) for scope in [-1, *range(len(graph.scopes))]}
     places = {stack: graph.location(stack) for stack in [-1, *range(len(graph.stacks))]}
     columns = (nodes.op, engine, nodes.rank, nodes.scope, nodes.stack, nodes.work0, nodes.work1, nodes.work2)
     rest = (nodes.dtype, nodes.command, nodes.channel)
@@ -43,10 +47,12 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
             rank=rank,
             scope=scope,
             scope_name=scope_names[scope],
-            file=place.file if place else "",
+            file=quote(place.file) if place else "",
             line=place.line if place else 0,
-            function=place.function if place else "",
-            work=(work0, work1, work2),
+            function=quote(place.function) if place else "",
+            work0=work0,
+            work1=work1,
+            work2=work2,
             work_kind=operation.work_kind.value,
             dtype=dtypes.ALL[dtype].short,
             command=command,

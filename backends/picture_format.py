@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..ir.errors import OptionError, did_you_mean
+from ..ir.errors import OptionError, did_you_mean, shown
+from ..ir.output import expect_path
 
 __all__ = ["choose_format"]
 
@@ -13,9 +14,14 @@ __all__ = ["choose_format"]
 def choose_format(path: str | os.PathLike[str] | None, format: str | None, known: tuple[str, ...]) -> str:
     """The format of a picture: what the path's extension says, else ``format``, else the first one known.
 
-    Raises ``OptionError`` for an unknown one, and where extension and format contradict each other.
+    Raises ``OptionError`` for an unknown one, and where extension and format contradict each other, ``OutputError`` for
+    what is no path.
     """
     listed = ", ".join(f".{name}" for name in known)
+    if path is not None:
+        expect_path(path)
+    if format is not None and not isinstance(format, str):
+        raise OptionError(f"{shown(format)} is no picture format", help=f"formats are {listed}")
     suffix = Path(path).suffix.lower().lstrip(".") if path is not None else ""
     asked = format.lower().lstrip(".") if format is not None else suffix
     if not asked and path is None:

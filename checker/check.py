@@ -7,7 +7,7 @@ and the cells of memory they cover.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -32,11 +32,12 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
     """All violations of a schedule, by rule in the order of ``RULES``, then by node; none: the schedule is legal.
 
     A rule reports a node once for each other node that it names; of several conflicting accesses to one storage that
-    end too late, the latest. Columns that are not one whole number per node are all that is reported then, since no
-    other rule could be judged. Raises ``ArgumentError`` for what is no schedule, and nothing for a wrong one.
+    end too late, the latest. Columns that are not one whole number per node, and engines that are none, are all that is
+    reported then, since no other rule could be judged. Raises ``ArgumentError`` for what is no schedule, and nothing
+    for a wrong one.
     """
     _expect_schedule(schedule)
-    found = [*_shape(schedule), *_unknown(schedule)]
+    found = [*_shape(schedule), *_listed(schedule), *_unknown(schedule)]
     if not found:
         account = account_for(schedule.graph, schedule.machine)
         for part in (_target(schedule), _times(schedule, account), _engines(schedule, account), _lanes(schedule)):
@@ -63,6 +64,23 @@ def _shape(schedule: CheckableSchedule) -> Iterator[Violation]:
             yield Violation("shape", (), f"{name} has shape {column.shape}, the graph has {count} nodes")
         elif column.dtype.kind not in "iu":
             yield Violation("shape", (), f"{name} holds {column.dtype}, not whole numbers")
+
+
+def _listed(schedule: CheckableSchedule) -> Iterator[Violation]:
+    """Engines that the other rules can speak of: each with its rank, its name and the number of its channels."""
+    engines: object = schedule.engines
+    if not isinstance(engines, Sequence) or isinstance(engines, str | bytes):
+        yield Violation("engine", (), f"engines is {shown(engines)}, no tuple of engines")
+        return
+    for number, engine in enumerate(engines):
+        rank, name, channels = (getattr(engine, part, None) for part in ("rank", "name", "channels"))
+        if not isinstance(name, str) or not _is_count(rank) or not _is_count(channels):
+            yield Violation("engine", (), f"engines[{number}] is {shown(engine)}, no engine of a rank")
+
+
+def _is_count(value: object) -> bool:
+    """A whole number that a column can hold."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < 2**31)
 
 
 def _unknown(schedule: CheckableSchedule) -> Iterator[Violation]:

@@ -6,6 +6,7 @@ schedulers: two accounts that agree are worth more than one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -21,8 +22,8 @@ from ..machine.parts import Dma, Engine, Gemm, Link, Math
 
 __all__ = ["KNOWN_KINDS", "Account", "account_for"]
 
-#: Reductions and softmax touch each element of what they read, everything else each element of its result.
-_COUNTS_INPUT = (Family.REDUCTION, Family.SOFTMAX)
+#: Reductions, softmax and sorting touch each element of what they read, everything else each element of its result.
+_COUNTS_INPUT = (Family.REDUCTION, Family.SOFTMAX, Family.ORDER)
 #: The class of costs that a machine cannot list.
 _UNLISTED = "move"
 
@@ -135,8 +136,12 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
     first_read = operand(reads > 0, start[:-1])
     second_read = operand(reads > 1, start[:-1] + 1)
     written = operand(total > reads, start[:-1] + reads)
+    # A message's time is that of its direction.
+    toward = np.append(graph.channels.direction, -1)[graph.nodes.channel]
+    sends = np.array([operation.kind == "link" for operation in OPERATIONS.values()], dtype=np.bool_)
+    toward = np.where(sends[graph.nodes.op], toward + 1, 0)
     key = graph.nodes.op.astype(np.int64)
-    for column in (first_read, second_read, written):
+    for column in (first_read, second_read, written, toward):
         # Renumbered at each step, so that the product always fits.
         _, key = np.unique(key * (none + 1) + column, return_inverse=True)
     _, sample, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -145,6 +150,7 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
         _duration(
             machine,
             operations[int(graph.nodes.op[node])],
+            ("", *graph.target.directions)[int(toward[node])],
             *(
                 layouts[int(column[node])] if column[node] < none else None
                 for column in (first_read, second_read, written)
@@ -156,11 +162,20 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
     return np.array(times, dtype=np.int64 if all(t < 2**63 for t in times) else object)[inverse]
 
 
-def _duration(machine: Machine, name: str, a: Layout | None, b: Layout | None, result: Layout | None) -> int:
+def _duration(
+    machine: Machine, name: str, direction: str, a: Layout | None, b: Layout | None, result: Layout | None
+) -> int:
     operation = OPERATIONS[name]
     if operation.kind == "none":
         return 0
     engine = _engine_of(machine, operation)
+    if engine is not None and direction:
+        own, common = getattr(machine.link, direction), machine.link
+        numbers = {
+            name: getattr(common, name) if getattr(own, name) is None else getattr(own, name)
+            for name in ("latency_ns", "bytes_per_ns")
+        }
+        engine = attrs.evolve(engine, cost=attrs.evolve(common, **numbers))
     return _BY_KIND[operation.kind](machine, engine, operation, a, b, result) if engine is not None else -1
 
 
@@ -179,9 +194,11 @@ def _matmul(
 ) -> int:
     unit = engine.cost
     assert a is not None and b is not None and isinstance(unit, Gemm)
-    (m, k), n = a.shape, b.shape[1]
+    *batch, m, k = a.shape
+    n = b.shape[-1]
     rates = dict(unit.rate.listed)
-    steps = _ceiling(k, rates.get(a.dtype.name, unit.rate.default))
+    # The products of a batch go through one after the other.
+    steps = _ceiling(math.prod(batch) * k, rates.get(a.dtype.name, unit.rate.default))
     cycles = unit.startup_cycles + _ceiling(m, unit.rows) * _ceiling(n, unit.cols) * steps
     return _ceiling(cycles * 1000, machine.clock_ghz)
 

@@ -12,13 +12,14 @@ from typing import Any, NoReturn
 import click
 
 from ..face.guard.own_streams import end_program, keep_streams, own_streams, refuse_other_ends
-from ..face.unexpected import as_user_error
+from ..face.user_errors import as_user_error
 from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
-from .draw_and_report import draw, report
+from .draw import draw
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
+from .report import report
 from .run import run
 from .schedule import schedule
 from .timeline import timeline

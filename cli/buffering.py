@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from ..analysis.analysis import Analysis
 from ..face import api
 from ..ir.errors import InfeasibleError, OptionError
 from ..ir.graph import Graph
@@ -29,10 +31,10 @@ def parse_buffers(text: str) -> range:
     return range(first, last + 1)
 
 
-def buffered(graph: Graph, buffers: int) -> Graph:
+def buffered(graph: Graph, machine: Machine, buffers: int) -> Analysis:
     """The graph with so many buffers. Raises ``InfeasibleError`` where they do not fit, and as ``ks.rebuffer``."""
-    made = api.rebuffer(graph, buffers)
-    live = api.liveness(made)
+    made = Analysis(api.rebuffer(graph, buffers), machine)
+    live = made.liveness()
     if live.fits:
         return made
     needed, budget = live.peak_bytes, live.budget_bytes
@@ -55,19 +57,23 @@ def _most_that_fit(graph: Graph, below: int) -> int:
 
 
 def trade_lines(
-    graph: Graph, buffers: range, policies: Sequence[str], machine: Machine, effort: str, limit: SolverLimit
+    graph: Graph,
+    variants: Iterable[Analysis],
+    policies: Sequence[str],
+    machine: Machine,
+    effort: str,
+    limit: SolverLimit,
 ) -> list[str]:
-    """Makespan against scratch: the graph as it came, then with each number of buffers, also where they do not fit."""
-    budget = api.liveness(graph).budget_bytes
+    """Makespan against scratch: the graph as it came, then with other numbers of buffers, also where they do not
+    fit."""
     given = f"as saved ({graph.buffers})" if graph.buffers else "as traced"
     rows: list[Sequence[str]] = [("buffers", "scratch", "of budget", *policies, "bound")]
-    for number in (0, *buffers):
-        made = api.rebuffer(graph, number) if number else graph
-        peak = api.liveness(made).peak_bytes
-        ladder = api.compare(made, policies, machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
+    for made in itertools.chain([Analysis(graph, machine)], variants):
+        peak, budget = made.liveness().peak_bytes, made.liveness().budget_bytes
+        ladder = made.ladder(policies, effort, limit)
         rows.append(
             (
-                str(number) if number else given,
+                str(made.graph.buffers) if made.graph is not graph else given,
                 f"{peak:,} B",
                 percent(peak, budget) + ("" if peak <= budget else ", too much"),
                 *(_makespan(row) for row in ladder),

@@ -11,7 +11,7 @@ from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
 from ..machine.description import machine_names
-from .tables import table
+from .tables import say, table
 
 __all__ = ["explain", "machine"]
 
@@ -22,7 +22,7 @@ def explain(code: str | None) -> None:
     """Print the documentation of CODE, a rule (such as KS201) or an error (KE101); without one, list all codes."""
     if code is None:
         rows = [(rule.code, rule.name, str(rule.severity)) for rule in RULES.values()]
-        click.echo(table(rows + [(kind.code, kind.title(), "error") for kind in ERRORS.values()]))
+        say(table(rows + [(kind.code, kind.title(), "error") for kind in ERRORS.values()]))
         return
     click.echo(explain_rule(code))
 
@@ -33,6 +33,6 @@ def explain(code: str | None) -> None:
 def machine(name: str | None, overrides: Sequence[str]) -> None:
     """Show a machine, or validate a machine file; without one, list the machines that come with kernscope."""
     if name is None and not overrides:
-        click.echo("\n".join(machine_names()))
+        say("\n".join(machine_names()))
         return
-    click.echo(described_machine(name, overrides).to_toml(), nl=False)
+    say(described_machine(name, overrides).to_toml().removesuffix("\n"))

@@ -19,7 +19,8 @@ from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..machine.description import Machine
 from ..tracer.kernel import Launch
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
+from .tables import say
 
 __all__ = ["fit", "parse_range"]
 
@@ -44,7 +45,7 @@ Examples:
 )
 @click.option(
     "--goal",
-    type=click.Choice(GOALS),
+    type=Choice(GOALS),
     default="memory",
     show_default=True,
     help="The largest value that fits, or the fastest that does (policy list, effort fast).",
@@ -68,7 +69,7 @@ def fit(context: click.Context, /, parameter: str, span: str, goal: str, **optio
         raise OptionError("fit of a saved graph", help="it was traced already: give the kernel's file")
     with _progress(len(values)) as bar:
         found = search_fit(job.launch, job.machine, parameter, values, goal, bar, functools.partial(_traced, job.guard))
-    click.echo(str(found))
+    say(str(found))
     if found.best is None:
         # Nothing was found out where the kernel raises at every value.
         context.exit(2 if all(row.verdict == "refused" for row in found.rows) else 1)

@@ -5,34 +5,38 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TextIO
 
 import attrs
 import click
 
+from ..face.guard.own_streams import ToolStream
 from ..face.lint_files import Configurations, lint_targets
 from ..face.lint_job import Answer, Found, LintJob, Share, perform
+from ..ir.printable import printable, printable_lines
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats.text import FORMATS
-from ..linter.selection import option_values, select_rules
-from ..linter.source import printable
+from ..linter.rule_selection import option_values, select_rules
 from ..linter.suppressions import settle_unused
 from .lint_pool import Key, available_cores, run_jobs
-from .options import machine_options, timeout_option
+from .options import Choice, machine_options, timeout_option
 
 __all__ = ["lint"]
+
+#: What is to be said of the launch that pays no heed to its limit, as the process ends.
+LastWords = Callable[[Failure], None]
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("--launch", "launch_name", metavar="NAME", help="Only this launch of each kernel; default: all of them.")
-@click.option("--output-format", type=click.Choice(sorted(FORMATS)), default="full", show_default=True)
+@click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
 @click.option("--select", metavar="CODES", multiple=True, help="Only these rules: KS201, KS2, ... Repeatable.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these rules. Repeatable.")
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
+@click.option("--fail-on", type=Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also with findings.")
 @click.option(
     "--jobs",
@@ -93,7 +97,17 @@ def lint(
         )
         configs.append(config)
         asked.append(job.configured(config))
-    answers = _answers(asked, jobs, timeout_s)
+    formatted, debug = FORMATS[output_format], bool(context.find_root().params.get("debug"))
+    ours, errors = sys.stdout, sys.stderr  # an author's code has others in their place
+
+    def last_words(failure: Failure) -> None:
+        _write_last(ours, formatted([], [failure]))
+        _write_last(
+            errors,
+            "".join(f"{line}\n" for line in [*map(printable_lines, notes), *_not_linted([failure], debug=debug)]),
+        )
+
+    answers = _answers(asked, jobs, timeout_s, last_words)
     reports: list[LintReport] = []
     of_report: list[int] = []
     for (number, _), answer in sorted(answers.items(), key=lambda item: item[0]):
@@ -109,8 +123,9 @@ def lint(
         configs[number].apply(report, asked[number].target.source)
         for number, report in zip(of_report, settle_unused(reports), strict=True)
     ]
-    click.echo(FORMATS[output_format](told, failures), nl=False)
-    _say(notes, failures, debug=bool(context.find_root().params.get("debug")))
+    click.echo(formatted(told, failures), nl=False)
+    for line in [*map(printable_lines, notes), *_not_linted(failures, debug=debug)]:
+        click.echo(line, err=True)
     if failures:
         context.exit(2)
     failed = any(report.at_least(configs[number].fail_on) for number, report in zip(of_report, told, strict=True))
@@ -128,31 +143,41 @@ def _codes(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
 
 
-def _say(notes: Sequence[str], failures: Sequence[Failure], *, debug: bool) -> None:
-    for note in notes:
-        click.echo(note, err=True)
-    for failure in failures:
-        if debug and failure.debug:
-            click.echo(failure.debug, err=True, nl=False)
+def _not_linted(failures: Sequence[Failure], *, debug: bool) -> Iterator[str]:
+    """What standard error says of the failures, beside what the format says."""
+    if debug:
+        yield from (failure.debug.removesuffix("\n") for failure in failures if failure.debug)
     if failures:
         titles = list(dict.fromkeys(failure.title for failure in failures))
         more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-        click.echo(f"{click.style('error:', fg='red', bold=True)} not linted: {printable(titles[0])}{more}", err=True)
+        yield f"{click.style('error:', fg='red', bold=True)} not linted: {printable(titles[0])}{more}"
+
+
+def _write_last(stream: TextIO, text: str) -> None:
+    """Write from another thread than the command's own, as the process ends; without colours."""
+    text = click.unstyle(text)
+    if isinstance(stream, ToolStream):
+        stream.write_last(text)
+    else:
+        stream.write(text)
+        stream.flush()
 
 
 # --- where the work is done -------------------------------------------------------------------------------------------
 
 
-def _answers(asked: Sequence[LintJob], processes: int | None, timeout_s: float) -> Mapping[Key, Answer]:
+def _answers(
+    asked: Sequence[LintJob], processes: int | None, timeout_s: float, last_words: LastWords
+) -> Mapping[Key, Answer]:
     """The answers to all jobs: in this process if that was asked for, or if there is one launch only."""
     if processes == 0:
-        done = [_here(job, None, "all") for job in asked]
+        done = [_here(job, None, "all", last_words) for job in asked]
         return {(number, n): answer for number, answers in enumerate(done) for (_, n), answer in answers.items()}
     if processes is not None or len(asked) != 1:
         with _progress(len(asked)) as progress:
             return run_jobs(asked, processes=processes or available_cores(), timeout_s=timeout_s, progress=progress)
     (job,) = asked
-    answers = _here(job, timeout_s, "only")
+    answers = _here(job, timeout_s, "only", last_words)
     found = answers.get((0, -1))
     if not isinstance(found, Found) or len(answers) == 2 or not found.launches:
         return answers
@@ -162,10 +187,10 @@ def _answers(asked: Sequence[LintJob], processes: int | None, timeout_s: float) 
     return {(0, -1): found, **{(0, launch): answer for (launch, _), answer in done_apart.items()}}
 
 
-def _here(job: LintJob, timeout_s: float | None, share: Share) -> dict[Key, Answer]:
+def _here(job: LintJob, timeout_s: float | None, share: Share, last_words: LastWords) -> dict[Key, Answer]:
     """A job done in this process."""
     answers: list[Answer] = []
-    perform(job, answers.append, timeout_s=timeout_s, share=share, ends_process=True)
+    perform(job, answers.append, timeout_s=timeout_s, share=share, last_words=last_words)
     first = -1 if isinstance(answers[0], Found) else 0
     return {(0, first + n): answer for n, answer in enumerate(answers)}
 

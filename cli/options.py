@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -13,15 +14,15 @@ from ..face.guard.guard import Guard
 from ..face.guard.time_limit import DEFAULT_TIMEOUT_S
 from ..face.targets import resolve_launch, split_target
 from ..face.tracing import described_machine, trace_launch
-from ..ir.errors import OptionError
+from ..ir.errors import OptionError, did_you_mean
 from ..ir.forms.saved import is_saved_graph
 from ..ir.graph import Graph
-from ..ir.load import load
 from ..machine.description import Machine
+from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
 
-__all__ = ["Job", "machine_options", "make_job", "target_options", "timeout_option"]
+__all__ = ["Choice", "Job", "machine_options", "make_job", "output_file", "target_options", "timeout_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +37,20 @@ def machine_options(function: F) -> F:
         help="Override a field of the machine, such as gemm.rows=128. Repeatable.",
     )(function)
     return click.option("--machine", metavar="NAME|FILE", help="A machine's name, or a TOML file.")(function)
+
+
+class Choice(click.Choice[str]):
+    """One of some names; another one is refused with the nearest of them."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        try:
+            return super().convert(value, parameter, context)
+        except click.BadParameter as error:
+            near = did_you_mean(str(value), self.choices)
+            if not near.startswith("did you mean"):
+                raise
+            message = f"{error.message} {near[:1].upper()}{near[1:]}"
+            raise click.BadParameter(message, context, parameter) from None
 
 
 def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -124,3 +139,9 @@ def make_job(
     guard = Guard(split.source, timeout_s=timeout_s, ends_process=True)
     found = resolve_launch(split, guard, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
     return Job(described_machine(found.machine, overrides), launch=guard.of_launch(found), guard=guard)
+
+
+def output_file(kernel: str, extension: str) -> str:
+    """What the file of a kernel is called where no name is given."""
+    name = re.sub(r"[^0-9A-Za-z_.-]", "_", kernel) or "kernel"
+    return f"{name}.{extension}"

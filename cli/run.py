@@ -17,11 +17,12 @@ from ..backends.execution.inputs import random_inputs
 from ..backends.execution.order import execution_order
 from ..face import api
 from ..ir.errors import InputError
+from ..ir.forms.counts import plural
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
-from .tables import plural, table
+from .options import Choice, make_job, target_options
+from .tables import say, table
 
 __all__ = ["comparison_lines", "run"]
 
@@ -36,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
 @click.option(
     "--order",
-    type=click.Choice(("program", *POLICIES)),
+    type=Choice(("program", *POLICIES)),
     default="program",
     show_default=True,
     help="Program or a schedule's.",
@@ -65,21 +66,21 @@ def run(
     inputs = {**random_inputs(graph, seed), **graph.defaults, **(_read(inputs_file) if inputs_file else {})}
     chosen = order if order == "program" else api.schedule(graph, order, job.machine)
     done = execute(graph, inputs, chosen, poison)
-    click.echo(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
-    click.echo(table([(name, _shape(a), _range(a, done.unstored.get(name))) for name, a in done.outputs.items()]))
+    say(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
+    say(table([(name, _shape(a), _range(a, done.unstored.get(name))) for name, a in done.outputs.items()]))
     for each in done.unstored.values():
-        click.echo(f"  {unstored_text(each)}")
+        say(f"  {unstored_text(each)}")
     comparisons = (
         api.compare_with_launch(job.launch, inputs, done.outputs, done.unstored) if job.launch is not None else []
     )
-    click.echo("\n".join(comparison_lines(comparisons)))
+    say("\n".join(comparison_lines(comparisons)))
     for wrong in [c for c in comparisons if c.first_wrong is not None][:1]:
         assert wrong.first_wrong is not None, "chosen for it"
         told = blame_lines(graph, execution_order(graph, chosen), wrong.tensor, wrong.first_wrong)
-        click.echo("\n".join(f"    {line}" for line in told))
+        say("\n".join(f"    {line}" for line in told))
     if output:
         _write(output, done.outputs)
-        click.echo(f"wrote {output}", err=True)
+        say(f"wrote {output}", err=True)
     caught = {
         "stale read": done.stale_reads,
         "stale write": done.stale_writes,
@@ -87,9 +88,9 @@ def run(
     }
     for what, nodes in caught.items():
         if nodes:
-            click.echo(f"{plural(len(nodes), what)}:\n" + table([(str(graph[n]),) for n in nodes[:10]]))
+            say(f"{plural(len(nodes), what)}:\n" + table([(str(graph[n]),) for n in nodes[:10]]))
             if len(nodes) > 10:
-                click.echo(f"  and {len(nodes) - 10:,} more; `kernscope lint` explains them")
+                say(f"  and {len(nodes) - 10:,} more; `kernscope lint` explains them")
     if any(not c.ok for c in comparisons) or any(caught.values()):
         context.exit(1)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..analysis.analysis import Analysis
 from ..face import api
 from ..ir.errors import OptionError
 from ..ir.forms.text import quote
@@ -18,8 +19,8 @@ from ..scheduler.result.ladder import Ladder
 from ..scheduler.result.schedule import Schedule
 from ..scheduler.search.list_search import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
-from .options import make_job, target_options
-from .tables import percent, table
+from .options import Choice, make_job, target_options
+from .tables import percent, say, table
 
 __all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
 
@@ -31,10 +32,10 @@ _MOVED_SHOWN = 5
 @target_options
 @click.option(
     "--policy",
-    type=click.Choice(tuple(POLICIES)),
+    type=Choice(tuple(POLICIES)),
     help="Only this policy. Default: all but optimal, and the details of list.",
 )
-@click.option("--effort", type=click.Choice(sorted(EFFORTS)), default="normal", show_default=True)
+@click.option("--effort", type=Choice(sorted(EFFORTS)), default="normal", show_default=True)
 @click.option(
     "--time-limit",
     type=float,
@@ -72,31 +73,30 @@ def schedule(
     graph = job.graph()
     wanted = [policy] if policy else LADDER
     if copies and len(copies) > 1:
-        click.echo(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
-        click.echo("\n".join(trade_lines(graph, copies, wanted, job.machine, effort, limit)))
+        say(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
+        variants = (Analysis(api.rebuffer(graph, number), job.machine) for number in copies)
+        say("\n".join(trade_lines(graph, variants, wanted, job.machine, effort, limit)))
         return
-    if copies:
-        traced, graph = graph, buffered(graph, copies[0])
+    known = buffered(graph, job.machine, copies[0]) if copies else Analysis(graph, job.machine)
     if as_json:
-        made = api.schedule(graph, policy or "list", job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
-        click.echo(made.to_json())
+        click.echo(known.schedule(policy or "list", effort, limit).to_json())
         return
     if copies:
-        click.echo("\n".join([*trade_lines(traced, copies, wanted, job.machine, effort, limit), ""]))
-    ladder = api.compare(graph, wanted, job.machine, effort, time_limit_s=limit.seconds, seed=limit.seed)
-    click.echo(
+        say("\n".join([*trade_lines(graph, [known], wanted, job.machine, effort, limit), ""]))
+    graph, ladder = known.graph, known.ladder(wanted, effort, limit)
+    say(
         f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
         + (f", buffers={graph.buffers}" if graph.buffers else "")
     )
-    click.echo("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
+    say("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
     last = ladder.rows[-1]
     if last.schedule is None:
         assert last.deadlock is not None, "a row has a schedule or a deadlock"
         if policy:
             raise last.deadlock
-        click.echo(f"\n{last.deadlock}")
+        say(f"\n{last.deadlock}")
         return
-    click.echo("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
+    say("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
 
 
 def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> SolverLimit:

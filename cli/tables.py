@@ -1,10 +1,19 @@
-"""How the command line writes numbers and tables: sizes, shares, aligned columns; plain text, never wrapped."""
+"""How the command line writes: sizes, shares, aligned columns; plain printable text, never wrapped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["percent", "plural", "size", "table"]
+import click
+
+from ..ir.printable import printable_lines
+
+__all__ = ["percent", "say", "size", "table"]
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text of one line or several, of printable characters only."""
+    click.echo(printable_lines(text), err=err)
 
 
 def size(nbytes: int) -> str:
@@ -18,11 +27,6 @@ def size(nbytes: int) -> str:
 def percent(part: float, whole: float) -> str:
     """A share of a whole."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> str:

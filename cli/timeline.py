@@ -13,7 +13,8 @@ from ..face import api
 from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
-from .options import make_job, target_options
+from .options import Choice, make_job, target_options
+from .tables import say
 
 __all__ = ["timeline"]
 
@@ -30,7 +31,7 @@ __all__ = ["timeline"]
 @click.option(
     "--policy",
     "policies",
-    type=click.Choice(tuple(POLICIES)),
+    type=Choice(tuple(POLICIES)),
     multiple=True,
     help="The policy to show; several, one under the other. Repeatable. Default: list.",
 )
@@ -45,6 +46,6 @@ def timeline(output: str, policies: Sequence[str], **options: Any) -> None:
     ladder = api.compare(job.graph(), list(dict.fromkeys(policies)) or ["list"], job.machine)
     deadlocks = [row.deadlock for row in ladder if row.deadlock is not None]
     if len(deadlocks) < len(ladder):
-        click.echo(str(pictures.timeline(ladder, output)))
+        say(str(pictures.timeline(ladder, output)))
     if deadlocks:
         raise deadlocks[0]

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from ..ir.forms.counts import plural
 from ..ir.output import check_output
 from .options import make_job, target_options
-from .tables import plural
+from .tables import say
 
 __all__ = ["trace"]
 
@@ -22,7 +23,7 @@ def trace(output: str | None, **options: Any) -> None:
         check_output(output)
     graph = make_job(**options).graph(record=True)
     if output is None:
-        click.echo(str(graph), nl=False)
+        say(str(graph).removesuffix("\n"))
         return
     graph.save(output)
-    click.echo(f"wrote {output}: {plural(len(graph), 'node')}", err=True)
+    say(f"wrote {output}: {plural(len(graph), 'node')}", err=True)

@@ -19,10 +19,13 @@ nitpick_ignore_regex = [
     # Of signatures whose annotations are not resolved: these classes are on the page under their full names.
     (r"py:class", r"[A-Z]\w*"),
     # The stages' own parts.
-    (r"py:(func|data)", r"(find_violations|search|RULES)"),
-    (r"py:class", r"kernscope\.scheduler\.(problem\.Problem|dag\.Dag|check_rules\.CheckableSchedule)"),
-    (r"py:class", r"kernscope\.scheduler\.machine_parts\.Table"),
-    (r"py:class", r"kernscope\.tracer\.handles\.Records"),
+    (r"py:(func|data)", r"(find_violations|search|RULES|CALLERS_KEPT)"),
+    (
+        r"py:class",
+        r"kernscope\.(scheduler\.policy\.problem\.Problem|scheduler\.search\.dag\.Dag|checker\.violation\.CheckableSchedule)",
+    ),
+    (r"py:class", r"kernscope\.machine\.parts\.Table"),
+    (r"py:class", r"kernscope\.tracer\.values\.(handles\.Records|refusals\.Owner)"),
     # Modules of the sources, which docstrings mention for those who read on there.
     (r"py:mod", r"kernscope\..*"),
 ]

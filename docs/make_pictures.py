@@ -14,7 +14,6 @@ from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
 import kernscope as ks
-from kernscope.backends.timelines.gantt import draw_gantt
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel as prefill_long
 
@@ -42,7 +41,7 @@ def main() -> None:
     ks.draw(graph, IMAGES / "flash_attention.svg", schedule=ladder["list"].schedule)
     schedules = [row.schedule for row in ladder if row.schedule is not None]
     timelines = IMAGES / "flash_attention_timelines.svg"
-    draw_gantt(schedules, timelines)
+    ks.timeline(schedules, timelines)
     text = re.sub(r'(\.\d)\d+(?=")', r"\1", TOLD.sub("", timelines.read_text(encoding="utf-8")))
     timelines.write_text(text.replace('"></rect>', '"/>'), encoding="utf-8")
     large = ks.trace(prefill_long.launch("8k"))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..backends.execution.comparison import Comparison, compare_with_reference
 from ..backends.execution.execute import execute
 from ..checker.check import check
 from ..ir.columns import expect_graph
 from ..ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
 from ..ir.frames import author_place
+from ..ir.frozen_map import FrozenMap
 from ..ir.graph import Graph
 from ..ir.unstored import Unstored
 from ..linter import LintReport, lint_graph
-from ..machine.description import DEFAULT_MACHINE, Machine, load_machine, machine_names
+from ..machine.description import DEFAULT_MACHINE, Machine, load_machine
 from ..memory.buffering import rebuffer
 from ..memory.liveness import liveness
 from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
@@ -107,6 +108,7 @@ def _trace(
         kwargs,
         target=described.target,
         machine=described.name,
+        machine_toml=described.to_toml(),
         ranks=1 if ranks is None else ranks,
         **options,
     )
@@ -192,14 +194,14 @@ def lint(
         ("ignore", ignore, Iterable),
         ("options", options, Mapping),
     ):
-        if given is not None and not isinstance(given, kind):
+        if not isinstance(given, kind) and not (given is None and name == "options"):
             raise OptionError(f"{name}={shown(given)}", help=_LINT_ARGUMENTS[name])
     chosen: dict[str, Any] = {"select": select, "ignore": ignore, "options": options}
     if isinstance(subject, Graph):
         if trace_twice:
             raise OptionError("trace_twice with a graph", help="it was traced already: pass the kernel or its launch")
-        described = load_machine(machine) if machine is not None else _preset_of(subject)
-        return lint_graph(subject, machine=described, title=subject.kernel, **chosen)
+        described = None if machine is None else load_machine(machine)
+        return lint_graph(Analysis(subject, described), title=subject.kernel, **chosen)
     subject = _with_default_launch(subject, args, kwargs)
     faults = {"on_overflow": "record", "on_bounds": "record"}
     traced = retracing(lambda: _trace(subject, args, kwargs, ranks=ranks, machine=machine, **faults), trace_twice)
@@ -207,22 +209,18 @@ def lint(
     described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
     name = traced.graph.kernel
     title = f"{name}:{subject.name}" if isinstance(subject, Launch) and subject.name else name
-    return lint_retraced(traced, machine=described, title=title, twice=trace_twice, **chosen)
+    return lint_retraced(traced, described, title=title, twice=trace_twice, **chosen)
 
 
-def lint_retraced(traced: Retraced, *, twice: bool | None, **options: Any) -> LintReport:
+def lint_retraced(traced: Retraced, machine: Machine, *, twice: bool | None, **options: Any) -> LintReport:
     """Lint a graph with what came of tracing it again; its ``notes`` say where that was left out for its time."""
-    report = lint_graph(traced.graph, again=traced.again, **options)
+    report = lint_graph(Analysis(traced.graph, machine), again=traced.again, **options)
     if traced.again is not None or twice is not None:
         return report
     note = (
         f"{report.title}: traced once, as that took {traced.seconds:.1f} s: whether it repeats itself (KS701) is open"
     )
     return attrs.evolve(report, notes=(note,))
-
-
-def _preset_of(graph: Graph) -> Machine | None:
-    return load_machine(graph.machine) if graph.machine in machine_names() else None
 
 
 def run(
@@ -251,7 +249,7 @@ def compare_with_launch(
     launch: Launch,
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array],
-    unstored: Mapping[str, Unstored] = MappingProxyType({}),
+    unstored: Mapping[str, Unstored] = FrozenMap({}),
 ) -> list[Comparison]:
     """A launch's outputs beside what its reference function computes from the same inputs; empty without a reference.
 

@@ -6,20 +6,21 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from ..ir.forms.text import quote
 from ..ir.frames import author_place, is_own_fault
+from ..ir.frozen_map import FrozenMap
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Kind
 from ..linter import RULES, lint_graph
 from ..machine.description import Machine, load_machine
-from ..memory.liveness import Liveness, ViolationKind, liveness
+from ..memory.liveness import Liveness, ViolationKind
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.trace import check_ranks
 from . import api
@@ -100,7 +101,7 @@ def search_fit(
     machine.target.grid(launch.ranks)
     rows = []
     for number, value in enumerate(tried):
-        chosen = attrs.evolve(launch, arguments=MappingProxyType({**launch.arguments, parameter: value}))
+        chosen = attrs.evolve(launch, arguments=FrozenMap({**launch.arguments, parameter: value}))
         rows.append(_try(chosen, machine, value, goal, trace))
         progress(number + 1, len(tried), f"{parameter}={value}")
     return Fit(
@@ -119,14 +120,14 @@ def _as_launch(kernel: Any, arguments: Mapping[str, Any]) -> Launch:
         held = {**inspect.signature(kernel.func).bind_partial(*kernel.args, **kernel.keywords).arguments, **held}
         kernel = kernel.func
     if isinstance(kernel, Launch):
-        return attrs.evolve(kernel, arguments=MappingProxyType({**kernel.arguments, **arguments}))
+        return attrs.evolve(kernel, arguments=FrozenMap({**kernel.arguments, **arguments}))
     if not callable(kernel):
         raise ArgumentError(
             f"cannot fit {shown(kernel)}", help="pass a @ks.kernel, kernel.launch('name') or a function"
         )
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
-    base = made.launch() if made.launches else Launch(made, "", MappingProxyType({}))
-    return attrs.evolve(base, arguments=MappingProxyType({**base.arguments, **held, **arguments}))
+    base = made.launch() if made.launches else Launch(made, "", FrozenMap({}))
+    return attrs.evolve(base, arguments=FrozenMap({**base.arguments, **held, **arguments}))
 
 
 def _checked(values: Iterable[Any]) -> list[int | float]:
@@ -155,11 +156,12 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace:
         if is_own_fault(error):
             raise
         return _refused(value, error)
-    live = liveness(graph)
+    known = Analysis(graph, machine)
+    live = known.liveness()
     peak = live.peak_bytes
     if not live.fits:
         return _overflow(value, live)
-    errors = lint_graph(graph, machine=machine, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
+    errors = lint_graph(known, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
     if errors:
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -168,12 +170,12 @@ def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace:
         return FitRow(value, "refused", "the kernel does nothing with this value", None, peak)
     if goal == "memory":
         return FitRow(value, "fits", peak_bytes=peak)
-    return _timed(value, graph, machine, peak)
+    return _timed(value, known, peak)
 
 
-def _timed(value: int | float, graph: Graph, machine: Machine, peak: int) -> FitRow:
+def _timed(value: int | float, known: Analysis, peak: int) -> FitRow:
     try:
-        made = api.schedule(graph, "list", machine, effort="fast")
+        made = known.schedule("list", effort="fast")
     except DeadlockError as deadlock:
         return FitRow(value, "deadlock", deadlock.message, deadlock.cycle[0] if deadlock.cycle else None, peak)
     return FitRow(value, "fits", "", None, peak, made.makespan_ps, made.bound_ps)

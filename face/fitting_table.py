@@ -9,10 +9,11 @@ from typing import Literal, TypeVar
 
 import attrs
 
+from ..ir.forms.counts import plural
 from ..ir.forms.text import quote
 from ..ir.location import Location
 from ..machine.units import format_ps
-from ..scheduler.result.tables import html_table
+from ..scheduler.result.tables import number_table
 
 __all__ = ["Fit", "FitRow", "Verdict"]
 
@@ -133,13 +134,13 @@ def fit_text(fit: Fit) -> str:
 def fit_html(fit: Fit) -> str:
     """The same as an HTML table."""
     caption = "; ".join([_caption(fit), *_conclusion(fit)])
-    return html_table(caption, _head(fit), _rows(fit))
+    return number_table(caption, _head(fit), _rows(fit))
 
 
 def _caption(fit: Fit) -> str:
     wanted = "the largest" if fit.goal == "memory" else "the fastest"
     where = f"{quote(fit.title)} on {fit.machine}"
-    count = f"{len(fit.rows):,} value{'' if len(fit.rows) == 1 else 's'} tried"
+    count = f"{plural(len(fit.rows), 'value')} tried"
     return f"{where}: {wanted} value of {fit.parameter} that fits in {fit.budget_bytes:,} B of scratch, {count}"
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
 
+from ..analysis.analysis import Analysis
 from ..ir.forms.saved import is_saved_graph
-from ..ir.load import load
 from ..linter import LintReport, lint_graph
 from ..linter.config import LintConfig
 from ..linter.findings import Failure
+from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.retrace import trace_twice as retracing
@@ -21,7 +23,7 @@ from .guard.guard import Guard
 from .guard.time_limit import time_limit
 from .targets import Target, find_kernels
 from .tracing import described_machine, trace_launch
-from .unexpected import as_user_error
+from .user_errors import as_user_error
 
 __all__ = ["Answer", "Found", "LaunchName", "LintJob", "Share", "lint_launch", "perform"]
 
@@ -86,20 +88,27 @@ def perform(
     *,
     timeout_s: float | None = None,
     share: Share = "first",
-    ends_process: bool = False,
+    last_words: Callable[[Failure], None] | None = None,
 ) -> None:
     """Do a job and send what comes of it: the report of its launch or, where it names none, the launches of its target
     and then the reports of a ``share`` of them. What cannot be had is a failure instead.
 
-    ``timeout_s`` limits importing the target, and then each launch; None sets no limit. ``ends_process`` as in
-    :func:`time_limit`.
+    ``timeout_s`` limits importing the target, and then each launch; None sets no limit. ``last_words``: what pays no
+    heed to the limit ends this process, after these have been called with its failure.
     """
+
+    def limited(what: str, of: LintJob) -> contextlib.AbstractContextManager[None]:
+        if last_words is None:
+            return time_limit(timeout_s, what)
+        say = last_words
+        return time_limit(timeout_s, what, ends_process=True, last_words=lambda error: say(_failure(of, error)))
+
     guard = Guard(job.target.source)
     try:
         if job.target.is_file and is_saved_graph(job.target.source):
             send(_lint_saved(job))
             return
-        with time_limit(timeout_s, f"importing {job.target.source}", ends_process=ends_process):
+        with limited(f"importing {job.target.source}", job):
             kernels = find_kernels(job.target, guard)
     except Exception as error:
         send(_failure(job, error))
@@ -113,7 +122,7 @@ def perform(
     for kernel, name in launches:
         one = attrs.evolve(job, launch=(kernel, name))
         try:
-            with time_limit(timeout_s, str(one), ends_process=ends_process):
+            with limited(str(one), one):
                 report = lint_launch(
                     kernels[kernel].launch(name),
                     guard,
@@ -164,8 +173,8 @@ def lint_launch(
     traced = retracing(lambda: trace_launch(launch, described, guard, record=True), trace_twice)
     return api.lint_retraced(
         traced,
+        described,
         twice=trace_twice,
-        machine=described,
         title=f"{launch.kernel.name}:{launch.name}",
         select=select,
         ignore=ignore,
@@ -176,4 +185,4 @@ def lint_launch(
 def _lint_saved(job: LintJob) -> LintReport:
     graph = load(job.target.source)
     machine = described_machine(job.machine or machine_of(graph, None), job.overrides)
-    return lint_graph(graph, machine=machine, select=job.select, ignore=job.ignore, options=job.options)
+    return lint_graph(Analysis(graph, machine), select=job.select, ignore=job.ignore, options=job.options)

@@ -4,13 +4,14 @@ library."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
 import attrs
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..backends.execution.execute import execute
 from ..backends.execution.inputs import random_inputs
 from ..backends.graph_picture.drawing import Drawing, draw
@@ -18,12 +19,12 @@ from ..backends.report.data import NumbersRow, PolicyResult, ReportData
 from ..backends.report.page import write_report
 from ..backends.report.source import collect_sources
 from ..backends.timelines.timeline import Timeline, timeline
+from ..ir.columns import expect_graph
 from ..ir.errors import KernscopeError, UnmatchedMessageError
 from ..ir.graph import Graph
 from ..ir.output import check_output
 from ..linter import lint_graph
 from ..machine.description import Machine
-from ..memory.liveness import liveness
 from ..scheduler.policy.registry import LADDER
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
@@ -40,6 +41,7 @@ def report(
     *,
     launch: Launch | None = None,
     machine: Any = None,
+    policies: Sequence[str] = LADDER,
     effort: str = "normal",
     inputs: Mapping[str, Array] | None = None,
     against: Graph | ReportData | None = None,
@@ -47,17 +49,19 @@ def report(
     """Write one self-contained HTML page: summary, findings, the ladder of policies, the timeline, the scratch map, the
     graph, the source line by line, numbers. Selecting a node anywhere shows it everywhere.
 
-    With a ``launch`` that has a reference the kernel is executed (on ``inputs``, else those it was traced with, else
-    random ones) and compared. With ``against``, an earlier graph or what an earlier report returned, the page says what
-    changed in makespan and peak and which lines are to blame. Returns what the page shows. Raises ``OutputError`` where
-    it cannot be written.
+    ``policies`` are those of the ladder. With a ``launch`` that has a reference the kernel is executed (on ``inputs``,
+    else those it was traced with, else random ones) and compared. With ``against``, an earlier graph or what an earlier
+    report returned, the page says what changed in makespan and peak and which lines are to blame. Returns what the page
+    shows. Raises ``OutputError`` where it cannot be written.
     """
+    expect_graph(graph, "report")
     check_output(path)
     if isinstance(against, Graph):
         # A machine given fits the other graph only where their targets are the same.
         fits = machine if against.target == graph.target else None
-        against = gather(against, machine_of(against, fits), effort=effort, numbers=False)
-    data = gather(graph, machine_of(graph, machine), launch=launch, effort=effort, inputs=inputs)
+        against = gather(against, machine_of(against, fits), policies=policies, effort=effort, numbers=False)
+    known = machine_of(graph, machine)
+    data = gather(graph, known, launch=launch, policies=policies, effort=effort, inputs=inputs)
     data = attrs.evolve(data, against=against)
     write_report(path, data)
     return data
@@ -68,15 +72,17 @@ def gather(
     machine: Machine,
     *,
     launch: Launch | None = None,
+    policies: Sequence[str] = LADDER,
     effort: str = "normal",
     inputs: Mapping[str, Array] | None = None,
     numbers: bool = True,
     begins: Callable[[str], None] = lambda stage: None,
 ) -> ReportData:
-    """Everything a report shows: schedules under every policy, bounds, liveness, findings, and (``numbers``) the
+    """Everything a report shows: schedules under the policies, bounds, liveness, findings, and (``numbers``) the
     outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
     begins("scheduling")
-    policies, bounds_ps = _policies(graph, machine, effort)
+    known = Analysis(graph, machine)
+    results, bounds_ps = _policies(known, policies, effort)
     title = f"{graph.kernel}:{launch.name}" if launch is not None and launch.name else graph.kernel
     if numbers:
         begins("executing")
@@ -88,10 +94,10 @@ def gather(
         title=title,
         graph=graph,
         machine=machine.name,
-        policies=policies,
+        policies=results,
         bounds_ps=bounds_ps,
-        liveness=liveness(graph),
-        lint=lint_graph(graph, machine=machine, title=title),
+        liveness=known.liveness(),
+        lint=lint_graph(known, title=title),
         numbers=rows,
         numbers_note=note,
         numbers_failed=failed,
@@ -100,12 +106,14 @@ def gather(
     )
 
 
-def _policies(graph: Graph, machine: Machine, effort: str) -> tuple[tuple[PolicyResult, ...], Mapping[str, int]]:
+def _policies(
+    known: Analysis, wanted: Sequence[str], effort: str
+) -> tuple[tuple[PolicyResult, ...], Mapping[str, int]]:
     """What came of each policy, and the bounds of all. Without schedules the rest of the page still stands."""
     try:
-        ladder = api.compare(graph, machine=machine, effort=effort)
+        ladder = known.ladder(wanted, effort)
     except UnmatchedMessageError as error:
-        return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in LADDER), {}
+        return tuple(PolicyResult(policy, None, str(error), error.verdict) for policy in wanted), {}
     rows = tuple(
         PolicyResult(row.policy, None, str(row.deadlock), row.deadlock.verdict)
         if row.deadlock is not None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
-from types import MappingProxyType
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -17,6 +18,7 @@ from ..ir.errors import (
     OptionError,
     did_you_mean,
 )
+from ..ir.frozen_map import FrozenMap
 from ..ir.location import shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 from .guard.guard import Guard
@@ -61,14 +63,13 @@ def split_target(text: str) -> Target:
 
 
 def find_kernels(target: Target, guard: Guard) -> dict[str, Kernel]:
-    """Import the target's file or module; its kernels by name, in the order they are written. Imported kernels do not
-    count. With a kernel named, that one alone (a plain function will do)."""
+    """Import the target's file or module; its kernels by name, each once, in the order they are written. Imported
+    kernels do not count. With a kernel named, that one alone (a plain function will do)."""
     module = (import_file if target.is_file else import_module)(target.source, guard)
-    own = {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, Kernel) and value.function.__module__ == module.__name__
-    }
+    own: dict[str, Kernel] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Kernel) and value not in own.values() and not _is_imported(value, module):
+            own[name] = value
     if target.kernel is None:
         return own
     found = own.get(target.kernel) or vars(module).get(target.kernel)
@@ -79,6 +80,15 @@ def find_kernels(target: Target, guard: Guard) -> dict[str, Kernel]:
     raise KernelNotFoundError(
         f"{target.source} has no kernel {target.kernel!r}", help=did_you_mean(target.kernel, own, what="its kernels")
     )
+
+
+def _is_imported(kernel: Kernel, module: ModuleType) -> bool:
+    """Whether a module has a kernel from another one, which has it, too. Where its function was written does not tell:
+    a decorator's wrapper, a ``partial`` and code that was executed come from elsewhere, or nowhere."""
+    if getattr(kernel.function, "__module__", None) == module.__name__:
+        return False
+    others = [other for other in list(sys.modules.values()) if isinstance(other, ModuleType) and other is not module]
+    return any(value is kernel for other in others for value in list(vars(other).values()))
 
 
 def resolve_launch(
@@ -112,12 +122,12 @@ def resolve_launch(
             help=did_you_mean(unknown[0], kernel.signature.parameters, what="parameters"),
         )
     if launch is None and not kernel.launches:
-        base = Launch(kernel, "", MappingProxyType({}))
+        base = Launch(kernel, "", FrozenMap({}))
         if not given:
             kernel.launch()  # raises, and says what to do
     else:
         base = kernel.launch(launch)
-    made = attrs.evolve(base, arguments=MappingProxyType({**base.arguments, **given}))
+    made = attrs.evolve(base, arguments=FrozenMap({**base.arguments, **given}))
     return attrs.evolve(
         made,
         ranks=made.ranks if ranks is None else ranks,

@@ -9,12 +9,14 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..analysis.analysis import Analysis
 from ..ir.errors import LaunchError
 from ..ir.graph import Graph
+from ..linter import lint_graph
 from ..linter.config import LintConfig, find_config
 from ..linter.findings import LintReport, Severity
 from ..linter.suppressions import settle_unused
-from ..memory.liveness import liveness
+from ..machine.description import load_machine
 from ..tracer.kernel import Kernel, Launch
 from .api import lint, trace
 
@@ -41,10 +43,11 @@ def assert_fits(
     """
     __tracebackhide__ = True
     for graph in _graphs(subject, args, {**kwargs, "ranks": ranks, "machine": machine}):
-        live = liveness(graph)
+        known = Analysis(graph, None if machine is None else load_machine(machine))
+        live = known.liveness()
         peak, budget = live.peak_bytes, live.budget_bytes
         if not live.fits:
-            raise AssertionError(str(lint(graph, machine=machine, select=["KS101"])))
+            raise AssertionError(str(lint_graph(known, select=["KS101"])))
         if budget_bytes is not None and peak > budget_bytes:
             raise AssertionError(
                 f"{graph.kernel}: the peak of its scratch is {peak:,} B, {peak - budget_bytes:,} B above the "

@@ -12,7 +12,7 @@ from ..machine.description import DEFAULT_MACHINE, Machine, load_machine
 from ..tracer.kernel import Launch
 from . import api
 from .guard.guard import Guard
-from .unexpected import as_user_error
+from .user_errors import as_user_error
 
 __all__ = ["described_machine", "trace_launch"]
 

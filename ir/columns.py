@@ -14,6 +14,7 @@ from .layout import Layout
 from .location import CALLERS_KEPT, Location
 from .memories import held_bytes
 from .tables import (
+    UNPLACED,
     AccessTable,
     BoundsFault,
     ChannelTable,
@@ -37,9 +38,14 @@ class GraphColumns:
 
     ``kernel`` is the kernel's name, ``machine`` the name of the machine it was traced for (a label: only ``target``
     binds). ``buffers`` says by which rule the scratch is laid out: 0 for the bump allocation that scopes rewind, K for
-    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). ``unentered_scopes`` are the stack rows
-    where scopes were made that no ``with`` entered. ``defaults`` are the arrays the kernel was traced with: the inputs
-    of a run that names no others; they are no part of a graph's identity and are not saved.
+    K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). A graph without scopes has allocations of
+    automatic lifetime, which live from their first access to their last one, and which a pass after the trace gives
+    their addresses; no graph has both. ``unentered_scopes`` are the stack rows
+    where scopes were made that no ``with`` entered. ``machine_toml`` describes the machine, so that a graph can be
+    scheduled wherever it is loaded; empty: it was traced for a bare target. ``digests`` tell by file the text that was
+    traced (:mod:`kernscope.ir.sources`; None: nothing is known, and places are taken as they are). ``defaults`` are the
+    arrays the kernel was traced with: the inputs of a run that names no others; they are no part of a graph's identity
+    and are not saved.
     """
 
     kernel: str
@@ -59,12 +65,49 @@ class GraphColumns:
     bounds_faults: tuple[BoundsFault, ...] = ()
     unentered_scopes: tuple[int, ...] = ()
     buffers: int = 0
+    machine_toml: str = ""
+    digests: Mapping[str, str] | None = None
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
 
     @cached_property
     def access_start(self) -> IntArray:
         """``(n + 1,)``: node i's accesses are rows ``access_start[i]`` up to ``access_start[i + 1]``."""
         return np.searchsorted(self.accesses.node, np.arange(len(self.nodes) + 1))
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether scopes free its allocations; else their lifetimes are automatic."""
+        return len(self.scopes) > 0
+
+    @cached_property
+    def is_placed(self) -> bool:
+        """Whether all of its allocations have addresses."""
+        return not bool((self.storages.address == UNPLACED).any())
+
+    @cached_property
+    def acquired(self) -> IntArray:
+        """By storage the first node at which its bytes are its own: the next one when it was made; of automatic
+        lifetime, the first that accesses it."""
+        storages, accesses = self.storages, self.accesses
+        born = storages.born.astype(np.int64)
+        if self.is_scoped:
+            return born
+        first = np.full(len(storages), len(self.nodes), dtype=np.int64)
+        np.minimum.at(first, accesses.storage, accesses.node)
+        return np.where(self.in_scratch & (first < len(self.nodes)), first, born)
+
+    @cached_property
+    def released(self) -> IntArray:
+        """By storage the node after which its bytes may be another's: its scope's exit; of automatic lifetime, the last
+        that accesses it. The number of nodes where it is never freed; less than ``acquired`` where nothing accesses
+        what has an automatic lifetime: it takes no bytes."""
+        storages, accesses = self.storages, self.accesses
+        freed = np.where(storages.freed >= 0, storages.freed, len(self.nodes)).astype(np.int64)
+        if self.is_scoped:
+            return freed
+        last = np.full(len(storages), -1, dtype=np.int64)
+        np.maximum.at(last, accesses.storage, accesses.node)
+        return np.where(self.in_scratch, np.where(last < 0, self.acquired - 1, last), freed)
 
     @cached_property
     def in_scratch(self) -> BoolArray:
@@ -88,9 +131,10 @@ class GraphColumns:
     @cached_property
     def held_bytes(self) -> IntArray:
         """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment); 0 for a
-        tensor in global memory."""
+        tensor in global memory, and for what has an automatic lifetime and is never accessed."""
         align = np.array([memory.align for memory in self.target.memories], dtype=np.int64)
-        return np.where(self.in_scratch, held_bytes(self.storages.nbytes, align[self.storages.memory]), 0)
+        takes = self.in_scratch if self.is_scoped else self.in_scratch & (self.acquired <= self.released)
+        return np.where(takes, held_bytes(self.storages.nbytes, align[self.storages.memory]), 0)
 
     @cached_property
     def overflows(self) -> BoolArray:
@@ -132,7 +176,13 @@ class GraphColumns:
             column=int(f.column[row]),
             end_line=int(f.end_line[row]),
             end_column=int(f.end_column[row]),
+            digest=self.digest_of(self.names[f.file[row]]),
         )
+
+    def digest_of(self, file: str) -> str | None:
+        """What tells the text of a source file that was traced from any other: empty where that is not known, None
+        where the file is taken as it is."""
+        return None if self.digests is None else self.digests.get(file, "")
 
     def describe_scope(self, scope: int) -> str:
         """A scope for a reader: its name, or where it was opened, or ``kernel`` for a rank's own."""
@@ -143,9 +193,15 @@ class GraphColumns:
         return name or (f"scope at {place.short}" if place else f"scope {scope}")
 
 
-def expect_graph(value: object, taker: str) -> None:
-    """Raise ``ArgumentError`` for what is no graph: a kernel that was not traced, most often."""
+def expect_graph(value: object, taker: str, *, placed: bool = True) -> None:
+    """Raise ``ArgumentError`` for what is no graph (a kernel that was not traced, most often), or, where they are
+    needed (``placed``), has no addresses."""
     if not isinstance(value, GraphColumns):
         raise ArgumentError(
             f"{taker} takes a graph, not {shown(value)}", help="trace the kernel first: ks.trace(kernel, ...)"
+        )
+    if placed and not value.is_placed:
+        raise ArgumentError(
+            f"{taker} takes a graph whose allocations have addresses",
+            help="give it addresses first: graph = kernscope.memory.automatic.placed(graph)",
         )

@@ -39,6 +39,11 @@ class DistinctRows:
         by_row = np.argsort(self.which, kind="stable")
         return np.split(by_row, np.cumsum(np.bincount(self.which, minlength=len(self)))[:-1]) if len(self) else []
 
+    def in_order_met(self) -> list[IntArray]:
+        """The same, the distinct row that is met first before the others."""
+        members = self.members()
+        return [members[number] for number in np.argsort(self.first, kind="stable").tolist()]
+
 
 def distinct_rows(*columns: IntArray) -> DistinctRows:
     """The distinct rows of columns of one length; as ``np.unique`` of them side by side, with ``axis=0``."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import DTypeError, did_you_mean, shown
 
-__all__ = ["ALL", "DType", "bool_", "float32", "int32", "of", "of_numpy", "promote"]
+__all__ = ["ALL", "DType", "bool_", "float32", "float64", "int32", "of", "of_numpy", "promote"]
 
 
 @attrs.frozen(eq=False)
@@ -36,9 +36,18 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
+    def computed_in(self) -> DType:
+        """What elements of this type are computed in: f32 for floats (f64 in itself), integers and bool in
+        themselves."""
+        return float32 if self.is_float and self is not float64 else self
+
+    @property
     def accumulator(self) -> DType:
-        """What a contraction of this type accumulates in: f32 for floats, i32 for integers and bool."""
-        return float32 if self.is_float else int32
+        """What a contraction or a sum of this type accumulates in: f32 for floats (f64 in itself), i32 for bool and
+        integers of less than 32 bits; wider integers in themselves."""
+        if self.is_float:
+            return self.computed_in
+        return self if self.itemsize >= int32.itemsize else int32
 
     def __str__(self) -> str:
         return self.short
@@ -62,6 +71,12 @@ def _declare() -> tuple[DType, ...]:
         ("int8", "i8", "int", np.int8),
         ("uint8", "u8", "uint", np.uint8),
         ("bool", "bool", "bool", np.bool_),
+        # New rows come last: a saved graph holds a node's dtype by its place.
+        ("float64", "f64", "float", np.float64),
+        ("int64", "i64", "int", np.int64),
+        ("uint16", "u16", "uint", np.uint16),
+        ("uint32", "u32", "uint", np.uint32),
+        ("uint64", "u64", "uint", np.uint64),
     ]
     return tuple(
         DType(name, short, kind, np.dtype(twin).itemsize, np.dtype(twin), index)
@@ -74,7 +89,9 @@ ALL: tuple[DType, ...] = _declare()
 _BY_NAME: Mapping[str, DType] = MappingProxyType({key: d for d in ALL for key in (d.name, d.short)})
 _BY_NUMPY: Mapping[np.dtype[Any], DType] = MappingProxyType({d.numpy: d for d in ALL})
 
-float32, float16, bfloat16, float8e4m3, float8e5m2, int32, int16, int8, uint8, bool_ = ALL
+float32, float16, bfloat16, float8e4m3, float8e5m2, int32, int16, int8, uint8, bool_ = ALL[:10]
+float64, int64, uint16, uint32, uint64 = ALL[10:]
+_SIGNED: Mapping[int, DType] = MappingProxyType({d.itemsize: d for d in ALL if d.kind == "int"})
 
 
 def of(name: str | DType | np.dtype[Any] | type) -> DType:
@@ -101,7 +118,8 @@ def of(name: str | DType | np.dtype[Any] | type) -> DType:
 
 
 def of_numpy(dtype: np.dtype[Any]) -> DType:
-    """The dtype of the same bits as a numpy dtype. Raises ``DTypeError`` where there is none (f64, i64, complex...)."""
+    """The dtype of the same bits as a numpy dtype. Raises ``DTypeError`` where there is none (complex,
+    another byte order...)."""
     found = _BY_NUMPY.get(dtype)
     if found is None:
         near = "float32" if dtype.kind == "f" else "int32" if dtype.kind in "iu" else None
@@ -116,7 +134,8 @@ def promote(a: DType, b: DType) -> DType:
     """The dtype of ``a op b`` (symmetric).
 
     Equal dtypes stay; bool gives way; a float wins over an integer; two floats give the wider, except f16 with bf16
-    (f32) and two f8 (f16); integers give the wider, mixed signs the next wider signed type.
+    (f32) and two f8 (f16); integers give the wider, mixed signs the narrowest signed type that holds both. Raises
+    ``DTypeError`` for u64 with a signed integer: no type holds both.
     """
     if a is b:
         return a
@@ -131,6 +150,12 @@ def promote(a: DType, b: DType) -> DType:
             return a if a.itemsize > b.itemsize else b
         return float32 if a.itemsize == 2 else float16
     wide, narrow = (a, b) if a.itemsize >= b.itemsize else (b, a)
-    if a.kind == b.kind or wide.itemsize > narrow.itemsize:
+    if a.kind == b.kind or (wide.kind == "int" and wide.itemsize > narrow.itemsize):
         return wide
-    return int16  # i8 with u8: the only pair of one width and two signs
+    unsigned = a if a.kind == "uint" else b
+    if unsigned is uint64:
+        raise DTypeError(
+            f"{a} with {b}: no integer dtype holds both",
+            help="cast one side: h.to(tl.int64) keeps numbers below 2**63, h.to(tl.uint64) those that are not negative",
+        )
+    return _SIGNED[2 * unsigned.itemsize]

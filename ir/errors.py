@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from .location import Location
+from .printable import printable_lines
 
 __all__ = [
     "ArgumentError",
@@ -37,6 +38,7 @@ __all__ = [
     "MachineError",
     "MemoryLimitError",
     "MissingExtraError",
+    "NoScopesError",
     "NodeLimitError",
     "NotTracingError",
     "OptionError",
@@ -97,7 +99,7 @@ class KernscopeError(Exception):
             lines += [f"      called from {caller}" for caller in place.stack[:_CALLERS_SHOWN]]
         if self.help:
             lines.append(f"  help: {self.help}")
-        return "\n".join(lines)
+        return printable_lines("\n".join(lines))
 
 
 class ShapeError(KernscopeError, ValueError):
@@ -299,6 +301,13 @@ class LifetimeError(KernscopeError, ValueError):
     fix = "Mend what `kernscope lint` reports first."
 
 
+class NoScopesError(KernscopeError, ValueError):
+    """A graph whose allocations have automatic lifetimes is asked for what only scopes can do."""
+
+    code = "KE205"
+    fix = "Leave out what the message names, or record the kernel with scopes."
+
+
 class InvalidGraphError(KernscopeError, ValueError):
     """A graph that breaks an invariant. ``violations`` lists all of them."""
 
@@ -421,19 +430,22 @@ ERRORS: Mapping[str, type[KernscopeError]] = MappingProxyType(
 )
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6) -> str:
-    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all."""
+def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: float = 0.6, listed: str = "") -> str:
+    """The ``help:`` text for a misspelt name: the nearest known one, ``alike`` from 0 to 1, else the list of all, or
+    what says where they are ``listed``."""
     options = list(known)
     near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
-    listed = ", ".join(options) if options else "none"
-    return f"{what or 'known names'}: {listed}"
+    return listed or f"{what or 'known names'}: {', '.join(options) if options else 'none'}"
 
 
 def raised(error: BaseException) -> str:
     """An exception in one line: its kind and what it says."""
-    said = " ".join(str(error).split())
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # an author's class may fail at this, too
+        said = ""
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 

@@ -1,6 +1,7 @@
 """Whose frames are whose. A kernel's author needs to see their own: not kernscope's, not numpy's, not Python's.
 
-Nodes, errors, time limits and what a file raises while it is imported are all blamed on the author's innermost frame.
+A front end outside kernscope adds folders of its own (``own``), whose frames count as kernscope's. Nodes, errors, time
+limits and what a file raises while it is imported are all blamed on the author's innermost frame.
 """
 
 from __future__ import annotations
@@ -10,21 +11,44 @@ import importlib.util
 import itertools
 import os
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, TracebackType
 
 from .errors import KernscopeError
 from .location import Location
 
-__all__ = ["CodePosition", "author_place", "code_location", "is_author_file", "is_own_fault", "location_of"]
+__all__ = [
+    "CodePosition",
+    "OwnFolders",
+    "author_place",
+    "code_location",
+    "is_author_file",
+    "is_own_fault",
+    "location_of",
+    "own_folders",
+]
 
 CodePosition = tuple[int | None, int | None, int | None, int | None]
+#: What :func:`own_folders` makes.
+OwnFolders = tuple[str, ...]
 
 _ROOT = Path(__file__).resolve().parents[1]
 #: Files of these are kernscope's own. The root itself may be a checkout with a user's files in it, and the kernels
 #: that come with kernscope are written as an author would write them.
-_FOLDERS = ("backends", "checker", "cli", "face", "ir", "linter", "machine", "memory", "scheduler", "tracer")
+_FOLDERS = (
+    "analysis",
+    "backends",
+    "checker",
+    "cli",
+    "face",
+    "ir",
+    "linter",
+    "machine",
+    "memory",
+    "scheduler",
+    "tracer",
+)
 _MODULES = ("__init__", "__main__", "blas_threads")
 #: Packages that call authors, or that authors call through: numpy's functions call a handle's methods.
 _PACKAGES = ("click", "ml_dtypes", "numpy")
@@ -47,13 +71,19 @@ _LIBRARIES = tuple(os.path.join(os.path.realpath(f), "") for package in _PACKAGE
 _PYTHON = tuple(os.path.join(os.path.realpath(sysconfig.get_path(name)), "") for name in ("stdlib", "platstdlib"))
 
 
+def own_folders(folders: Iterable[str | os.PathLike[str]]) -> OwnFolders:
+    """Folders of a front end, in the form in which files are compared with them."""
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+
+
 @functools.lru_cache(maxsize=4096)
-def is_author_file(file: str) -> bool:
-    """Whether code of a file is an author's: not kernscope's, not numpy's, not of Python's standard library."""
+def is_author_file(file: str, own: OwnFolders = ()) -> bool:
+    """Whether code of a file is an author's: not kernscope's, not numpy's, not of Python's standard library, and in
+    none of a front end's ``own`` folders."""
     if file.startswith("<"):
         return not file.startswith(_GENERATED)
     real = os.path.realpath(file)
-    if real.startswith(_OWN + _LIBRARIES):
+    if real.startswith(_OWN + _LIBRARIES + own):
         return False
     for folder in _PYTHON:
         if real.startswith(folder):
@@ -61,28 +91,28 @@ def is_author_file(file: str) -> bool:
     return True
 
 
-def is_own_fault(error: BaseException) -> bool:
-    """Whether an exception is a fault of kernscope's code, not of an author's: libraries raise for whoever called them.
-    What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is the author's; and
-    so is what ends a process, which a guarded ``os._exit`` raises for them."""
+def is_own_fault(error: BaseException, own: OwnFolders = ()) -> bool:
+    """Whether an exception is a fault of kernscope's or a front end's code, not of an author's: libraries raise for
+    whoever called them. What kernscope raises for a user is none; a recursion that is too deep may end anywhere, and is
+    the author's; and so is what ends a process, which a guarded ``os._exit`` raises for them."""
     if not isinstance(error, Exception) or isinstance(error, KernscopeError | RecursionError):
         return False
     for entry in reversed(list(_entries(error.__traceback__))):
         file = entry.tb_frame.f_code.co_filename
-        if is_author_file(file):
+        if is_author_file(file, own):
             return False
-        if os.path.realpath(file).startswith(_OWN):
+        if os.path.realpath(file).startswith(_OWN + own):
             return True
     return False
 
 
-def author_place(trace: TracebackType | None) -> Location | None:
+def author_place(trace: TracebackType | None, own: OwnFolders = ()) -> Location | None:
     """The author's innermost line of a traceback, with its callers; None where no frame is the author's. A line that
     calls itself again and again stands there once."""
     frames = [
         (entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno)
         for entry in _entries(trace)
-        if is_author_file(entry.tb_frame.f_code.co_filename)
+        if is_author_file(entry.tb_frame.f_code.co_filename, own)
     ]
     different = [frame for frame, _ in itertools.groupby(reversed(frames))]
     if not different:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -15,6 +14,8 @@ from . import dtypes
 from .columns import GraphColumns
 from .dependence.edges import find_edges
 from .dtypes import DType
+from .forms.counts import plural
+from .forms.html_table import html_table
 from .forms.saved import write_columns
 from .forms.text import describe_access, format_graph, format_node, quote
 from .layout import Layout
@@ -59,7 +60,7 @@ class Graph(GraphColumns):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<Graph {self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, ranks={self.ranks}>"
+        return f"<Graph {quote(self.kernel)}: {len(self):,} nodes, {len(self.edges):,} edges, ranks={self.ranks}>"
 
     def __str__(self) -> str:
         """The stable text form."""
@@ -67,13 +68,9 @@ class Graph(GraphColumns):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how many nodes each operation has."""
-        caption = f"{self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, {self.ranks} rank"
-        caption += "" if self.ranks == 1 else "s"
-        rows = "".join(
-            f'<tr><th style="text-align:left">{name}</th><td style="text-align:right">{count:,}</td></tr>'
-            for name, count in self.summary().items()
-        )
-        return f"<table><caption>{html.escape(quote(caption))}</caption>{rows}</table>"
+        caption = f"{self.kernel}: {len(self):,} nodes, {len(self.edges):,} edges, {plural(self.ranks, 'rank')}"
+        rows = [(name, f"{count:,}") for name, count in self.summary().items()]
+        return html_table(quote(caption), rows, align=("left", "right"), row_heads=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file that :func:`kernscope.load` reads (:mod:`kernscope.ir.forms.saved`). The arrays it
@@ -214,7 +211,7 @@ class Storage:
         return self.graph.location(int(self.graph.storages.stack[self.row]))
 
     def __str__(self) -> str:
-        return f"{self.name or f'#{self.row}'} {self.layout!r}"
+        return f"{quote(self.name) or f'#{self.row}'} {self.layout!r}"
 
 
 @attrs.frozen

@@ -25,6 +25,7 @@ __all__ = [
     "expand_dims",
     "index",
     "reshape",
+    "resolve_axes",
     "resolve_axis",
     "transpose",
 ]
@@ -128,10 +129,24 @@ def resolve_axis(axis: Any, ndim: int) -> int:
     except TracedValueError:
         raise
     except TypeError:
-        raise ShapeError(f"axis {shown(axis)} is no integer", help="pass one axis, or None for all of them") from None
+        raise ShapeError(
+            f"axis {shown(axis)} is no integer", help="an axis is a Python integer; None means all of them"
+        ) from None
     if not -ndim <= number < ndim:
         raise ShapeError(f"axis {number} does not exist in {ndim} dimensions", help=f"use 0 to {ndim - 1}")
     return number % ndim
+
+
+def resolve_axes(axis: Any, ndim: int) -> int | Shape | None:
+    """One axis or several of them (a tuple or list), counted from the front and in order; ``None``, for all, stays.
+
+    Raises ``ShapeError`` outside the shape, and for an axis that is named twice."""
+    if not isinstance(axis, tuple | list):
+        return None if axis is None else resolve_axis(axis, ndim)
+    numbers = sorted(resolve_axis(each, ndim) for each in axis)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ShapeError(f"axes {tuple(axis)} of {ndim} dimensions", help="name each of them once, and at least one")
+    return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 
 from .errors import GraphFormatError
-from .forms.saved import read_fields
+from .forms.saved import brief, read_fields
 from .graph import Graph
 from .verifier.verify import verify
 
-__all__ = ["load"]
+__all__ = ["load_graph"]
 
 
-def load(path: str | os.PathLike[str]) -> Graph:
-    """Load a graph that ``graph.save(path)`` wrote. Executes nothing.
+def load_graph(path: str | os.PathLike[str]) -> Graph:
+    """Load a graph that ``graph.save(path)`` wrote, whatever its machine. Executes nothing.
 
     Raises ``GraphFormatError`` for a file that is missing, damaged, of another version, or whose graph breaks an
     invariant: one error, whatever the bytes.
     """
     graph = Graph(**read_fields(path))
-    violations = verify(graph)
-    if violations:
+    faults = [str(fault) for fault in verify(graph)] if graph.is_placed else ["its allocations have no addresses"]
+    if faults:
         raise GraphFormatError(
-            f"{str(path)!r} holds no valid graph: {violations[0]}"
-            + (f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""),
+            f"{str(path)!r} holds no valid graph: {brief(faults[0])}"
+            + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""),
             help="save the graph again; a file changed by hand cannot be read",
         )
     return graph

@@ -20,7 +20,8 @@ class Location:
 
     ``line`` and ``end_line`` count from 1, ``column`` and ``end_column`` from 0 in UTF-8 bytes (as CPython's position
     table gives them); a column of -1 means it is not known. ``stack`` holds the callers, the innermost first, up to
-    :data:`CALLERS_KEPT` of them; ``callers_left_out`` says how many more there are.
+    :data:`CALLERS_KEPT` of them; ``callers_left_out`` says how many more there are. ``digest`` is that of the file's
+    text when it was traced (:mod:`kernscope.ir.sources`; empty: unknown); None for a place of this very process.
     """
 
     file: str
@@ -31,6 +32,7 @@ class Location:
     end_column: int = -1
     stack: tuple[Location, ...] = attrs.field(default=(), repr=False, eq=False, order=False)
     callers_left_out: int = attrs.field(default=0, repr=False, eq=False, order=False)
+    digest: str | None = attrs.field(default=None, repr=False, eq=False, order=False)
 
     @property
     def short(self) -> str:

@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 
 from .errors import UnmatchedMessageError
+from .forms.counts import plural
 from .graph import Graph
 from .ops import OPERATIONS
 from .tables import IntArray
@@ -17,6 +18,7 @@ __all__ = [
     "describe_faults",
     "fault_groups",
     "message_faults",
+    "refuse_faults",
     "refuse_unmatched",
 ]
 
@@ -109,16 +111,19 @@ def describe_faults(graph: Graph, group: list[MessageFault]) -> FaultText:
 
 def refuse_unmatched(graph: Graph) -> None:
     """Raise ``UnmatchedMessageError``, in the words of KS401, where a message does not find its partner."""
-    if not len(graph.channels):
-        return
-    faults = message_faults(graph)
+    if len(graph.channels):
+        refuse_faults(graph, message_faults(graph))
+
+
+def refuse_faults(graph: Graph, faults: list[MessageFault]) -> None:
+    """The same of faults that are found already."""
     if not faults:
         return
     groups = fault_groups(graph, faults)
     text = describe_faults(graph, groups[0])
     more = len(faults) - 1
     error = UnmatchedMessageError(
-        text.message + (f" (and {more:,} more message{'' if more == 1 else 's'} at fault)" if more else ""),
+        text.message + (f" (and {plural(more, 'more message')} at fault)" if more else ""),
         help=text.help,
         nodes=sorted({node for fault in faults for node in fault.nodes}),
     )

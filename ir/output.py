@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import OutputError
+from .errors import OutputError, shown
 
-__all__ = ["check_output", "open_output", "output_error", "write_output"]
+__all__ = ["check_output", "expect_path", "open_output", "output_error", "write_output"]
 
 _AnyPath = str | os.PathLike[str]
 
@@ -48,9 +48,16 @@ def output_error(path: _AnyPath, problem: OSError | ValueError | str, *, help: s
     )
 
 
+def expect_path(path: object) -> None:
+    """Raise ``OutputError`` for what is no path at all."""
+    if not isinstance(path, str | os.PathLike):
+        raise OutputError(f"{shown(path)} is no path", help="pass a file's name, a str or a Path")
+
+
 def check_output(path: _AnyPath) -> None:
     """Raise ``OutputError`` before any work is done where a file cannot be written: no such folder, the path is a
     folder, a name that the system does not take, no permission."""
+    expect_path(path)
     target = Path(path)
     try:
         mode = _mode_of(target)

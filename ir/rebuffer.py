@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 
 from .columns import GraphColumns
-from .errors import InfeasibleError, OptionError, shown
+from .errors import InfeasibleError, NoScopesError, OptionError, shown
 from .graph import Graph
 from .tables import IntArray, ScopeTable, StorageTable
 
@@ -43,7 +43,7 @@ class Placement:
 
 def check_buffers(buffers: object) -> int:
     """The number of buffers. Raises ``OptionError`` for what is no whole number from 1 on."""
-    if isinstance(buffers, bool) or not isinstance(buffers, int | np.integer) or buffers < 1:
+    if isinstance(buffers, bool) or not isinstance(buffers, int | np.integer) or not 0 < buffers <= _LARGEST:
         raise OptionError(
             f"buffers={shown(buffers)}", help="pass a whole number: 1 or more copies of each scope's bytes"
         )
@@ -55,9 +55,15 @@ def rebuffered(graph: Graph, buffers: int) -> Graph:
 
     Right only for a graph whose accesses stay within their allocations' lifetimes: what reads bytes after their scope,
     or before anything wrote them, sees other bytes afterwards. Addresses may pass the budget: liveness and the linter
-    see that. Raises ``OptionError`` for a number below 1, ``InfeasibleError`` where no memory could hold the copies.
+    see that. Raises ``OptionError`` for a number below 1, ``NoScopesError`` for a graph without scopes, and
+    ``InfeasibleError`` where no memory could hold the copies.
     """
     copies = check_buffers(buffers)
+    if not graph.is_scoped:
+        raise NoScopesError(
+            f"buffers={copies}: {graph.kernel} has no scopes, its allocations have automatic lifetimes",
+            help="schedule the graph as it is: each allocation gives its bytes back after its last access",
+        )
     placement = place_rotating(graph, copies)
     storages: StorageTable = StorageTable.make(**{**graph.storages.columns(), "address": placement.address})
     scopes: ScopeTable = ScopeTable.make(**{**graph.scopes.columns(), "base": placement.base})

@@ -14,6 +14,7 @@ import numpy as np
 from .layout import Layout, Shape
 
 __all__ = [
+    "UNPLACED",
     "AccessKind",
     "AccessTable",
     "BoundsFault",
@@ -62,6 +63,10 @@ class Reason(enum.IntEnum):
         return self.name.lower()
 
 
+#: The address of an allocation that has none yet: of automatic lifetime, and not placed.
+UNPLACED = -1
+
+
 @attrs.frozen(eq=False)
 class Table:
     """Base of all tables: equal columns make equal tables."""
@@ -100,11 +105,11 @@ class NodeTable(Table):
     """Nodes, rank-major, program order within a rank: a node's id is its row.
 
     ``op`` is a code of ``ir.ops.OPERATIONS``; ``scope`` a row of the scope table (a marker belongs to the scope it
-    opens or closes; -1: none); ``stack`` a row of the stack table (-1: unknown); ``attributes`` an index into
-    ``Graph.attributes``; ``work0..2`` as ``Operation.work_kind`` says (bytes; M, N, K; elements); ``dtype`` the index
-    of the dtype the work is done in (of a dot: its operands'); ``channel`` a row of the channel table for sends and
-    receives, else -1; ``command`` the id of the first node of the command that the node belongs to: its own id except
-    within a composite.
+    opens or closes; -1: none, as in all of a graph without scopes); ``stack`` a row of the stack table (-1: unknown);
+    ``attributes`` an index into ``Graph.attributes``; ``work0..2`` as ``Operation.work_kind`` says (bytes; M, N, K;
+    elements); ``dtype`` the index of the dtype the work is done in (of a dot: its operands'); ``channel`` a row of the
+    channel table for sends and receives, else -1; ``command`` the id of the first node of the command that the node
+    belongs to: its own id except within a composite.
     """
 
     op: IntArray
@@ -162,9 +167,10 @@ class StorageTable(Table):
     """Tensors in global memory (first, in argument order) and scratch allocations (in order of allocation).
 
     ``memory`` is a place in ``Target.memories``; ``rank`` is -1 for a tensor; ``address`` the first byte in the rank's
-    own memory (0 for a tensor); ``nbytes`` the bytes, before rounding; ``layout`` its dense layout; ``scope`` the scope
-    that frees it (-1 for a tensor); ``stack`` where it was made; ``name`` an index into ``Graph.names``; ``born`` the
-    id that the next node had when it was made, ``freed`` the ``scope_exit`` node that frees it (-1: never).
+    own memory (0 for a tensor, ``UNPLACED`` while it has none); ``nbytes`` the bytes, before rounding; ``layout`` its
+    dense layout; ``scope`` the scope that frees it (-1 for a tensor, and for an allocation of automatic lifetime);
+    ``stack`` where it was made; ``name`` an index into ``Graph.names``; ``born`` the id that the next node had when it
+    was made, ``freed`` the ``scope_exit`` node that frees it (-1: never).
     """
 
     memory: IntArray
@@ -193,7 +199,8 @@ class StorageTable(Table):
 
 @attrs.frozen(eq=False)
 class ScopeTable(Table):
-    """Scopes, in order of opening; each rank's first one is its kernel's own, without markers.
+    """Scopes, in order of opening; each rank's first one is its kernel's own, without markers. There are none at all in
+    a graph whose allocations have automatic lifetimes.
 
     ``parent`` is -1 for a kernel's own scope; ``enter`` and ``exit`` are the marker nodes (-1 for it); ``base`` is the
     cursor on entry of the memory where results go, in bytes (with several buffers: where the scope's own copy begins);

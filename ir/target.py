@@ -11,6 +11,7 @@ import numpy as np
 
 from .errors import ChannelError, did_you_mean
 from .memories import HBM, TCM, Memory
+from .ops.operation import Kind
 from .tables import IntArray
 
 __all__ = ["OPPOSITE", "Target"]
@@ -18,6 +19,10 @@ __all__ = ["OPPOSITE", "Target"]
 #: A message sent in a direction arrives on the neighbour's opposite direction.
 OPPOSITE = {"next": "prev", "prev": "next", "north": "south", "south": "north", "east": "west", "west": "east"}
 _STEPS = {"next": (0, 1), "prev": (0, -1), "north": (-1, 0), "south": (1, 0), "east": (0, 1), "west": (0, -1)}
+
+
+#: Of the founding accelerator only the DMA engine reaches what all ranks share.
+_HBM = Memory(HBM, is_global=True, reached_by=(Kind.TRANSFER,))
 
 
 @attrs.frozen(slots=False)
@@ -31,7 +36,7 @@ class Target:
     ``(rows, cols)``, ``wraps`` joins the borders). An empty shape of a mesh means one row of all ranks.
     """
 
-    memories: tuple[Memory, ...] = (Memory(HBM, is_global=True), Memory(TCM, 1 << 20, 16))
+    memories: tuple[Memory, ...] = (_HBM, Memory(TCM, 1 << 20, 16))
     results: str = TCM
     topology: str = "ring"
     shape: tuple[int, ...] = ()
@@ -41,7 +46,7 @@ class Target:
     @classmethod
     def of_scratch(cls, scratch_bytes: int, align: int = 16, **others: Any) -> Target:
         """A target with one scratch memory a rank, beside the global one."""
-        return cls(memories=(Memory(HBM, is_global=True), Memory(TCM, scratch_bytes, align)), results=TCM, **others)
+        return cls(memories=(_HBM, Memory(TCM, scratch_bytes, align)), results=TCM, **others)
 
     # --- memories ---------------------------------------------------------------------------------------------------
 
@@ -134,6 +139,7 @@ class Target:
         """What there is to differ in, by name."""
         facts: dict[str, object] = {}
         for memory in self.memories:
+            facts[f"kinds of engines that reach {memory.name}"] = ", ".join(memory.reached_by)
             if not memory.is_global:
                 facts[f"bytes of {memory.name}"] = memory.bytes
                 facts[f"align of {memory.name}"] = memory.align

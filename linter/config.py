@@ -15,29 +15,16 @@ from types import MappingProxyType
 from typing import Any
 
 import attrs
-import cattrs
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn, override
 
 from ..ir.errors import KernscopeError, OptionError, did_you_mean, shown
+from ..ir.forms.strict_tables import Fault, Mistakes, StrictTables
 from .findings import SEVERITIES, Diagnostic, LintReport, Severity
+from .rule_selection import option_values, select_rules
 from .rules import RULES
-from .selection import option_values, select_rules
 
 __all__ = ["LintConfig", "find_config", "read_config"]
 
 _HELP = "the keys of [tool.kernscope.lint]: select, ignore, per-file-ignores, exclude, fail-on, options"
-
-
-class _Fault(ValueError):
-    """One mistake in a value; the path to it is found from where it was raised."""
-
-
-@attrs.frozen
-class _Mistakes(Exception):
-    """Several mistakes within one value, each with its path from there."""
-
-    found: tuple[tuple[str, str], ...]
 
 
 @attrs.frozen
@@ -125,14 +112,11 @@ def read_config(file: Path) -> LintConfig | None:
     table = tool.get("kernscope") if isinstance(tool, dict) else None
     if table is None:
         return None
-    try:
-        lint = _CONVERTER.structure(table, _Tool).lint
-    except (ClassValidationError, _Fault) as error:
-        lines = [
-            f"{shown_file}: tool.kernscope{f'.{path}' if path else ''}: {text}" for path, text in _mistakes(error, "")
-        ]
-        raise OptionError("\n".join(lines), help=_HELP) from None
-    return attrs.evolve(lint, folder=str(file.resolve().parent))
+    read, mistakes = _TABLES.structure(_Tool, table)
+    if read is None:
+        lines = [f"{shown_file}: tool.kernscope{f'.{path}' if path else ''}: {text}" for path, text in mistakes]
+        raise OptionError("\n".join(lines), help=_HELP)
+    return attrs.evolve(read.lint, folder=str(file.resolve().parent))
 
 
 # --- structuring ------------------------------------------------------------------------------------------------------
@@ -145,16 +129,17 @@ class _Tool:
     lint: LintConfig = attrs.field(factory=LintConfig)
 
 
-def _key(field: attrs.Attribute[Any]) -> str:
-    return field.name.replace("_", "-")
+def _key(field: attrs.Attribute[Any]) -> str | None:
+    """A field's key in the file; None for one that is ours."""
+    return None if field.metadata.get("key") is False else field.name.replace("_", "-")
 
 
 def _strings(value: Any, _: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise _Fault(f"must be a list of strings, not {shown(value)}")
+        raise Fault(f"must be a list of strings, not {shown(value)}")
     mistakes = [(f"[{n}]", f"must be a string, not {shown(v)}") for n, v in enumerate(value) if not isinstance(v, str)]
     if mistakes:
-        raise _Mistakes(tuple(mistakes))
+        raise Mistakes(tuple(mistakes))
     return tuple(value)
 
 
@@ -168,38 +153,38 @@ def _codes(value: Any, kind: Any) -> tuple[str, ...]:
         except KernscopeError as error:
             mistakes.append((f"[{number}]", f"{error.message}; {error.help}"))
     if mistakes:
-        raise _Mistakes(tuple(mistakes))
+        raise Mistakes(tuple(mistakes))
     return listed
 
 
 def _codes_by_pattern(value: Any, kind: Any) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     mistakes: list[tuple[str, str]] = []
-    for pattern, codes in _items(value):
+    for pattern, codes in _TABLES.items(value):
         try:
             found[pattern] = _codes(codes, kind)
-        except (_Fault, _Mistakes) as error:
-            mistakes += _mistakes(error, pattern)
+        except (Fault, Mistakes) as error:
+            mistakes += _TABLES.mistakes(error, pattern)
     if mistakes:
-        raise _Mistakes(tuple(mistakes))
+        raise Mistakes(tuple(mistakes))
     return MappingProxyType(found)
 
 
 def _options(value: Any, _: Any) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     mistakes: list[tuple[str, str]] = []
-    for code, options in _items(value):
+    for code, options in _TABLES.items(value):
         try:
             option_values({code: {}}, RULES)
-            found[code] = MappingProxyType(dict(_items(options)))
+            found[code] = MappingProxyType(dict(_TABLES.items(options)))
         except KernscopeError as error:
             mistakes.append((code, f"{error.message}; {error.help}"))
-        except _Fault as error:
+        except Fault as error:
             mistakes.append((code, str(error)))
         else:
             mistakes += _wrong_options(code, found[code])
     if mistakes:
-        raise _Mistakes(tuple(mistakes))
+        raise Mistakes(tuple(mistakes))
     return MappingProxyType(found)
 
 
@@ -211,17 +196,11 @@ def _wrong_options(code: str, options: Mapping[str, Any]) -> Iterator[tuple[str,
             yield f"{code}.{name}", f"{error.message}; {error.help}"
 
 
-def _items(value: Any) -> list[tuple[str, Any]]:
-    if not isinstance(value, dict):
-        raise _Fault(f"must be a table, not {shown(value)}")
-    return list(value.items())
-
-
 def _severity(value: Any, _: Any) -> Severity:
     for severity in SEVERITIES:
         if value == severity:
             return severity
-    raise _Fault(f"is {shown(value)}; {did_you_mean(str(value), SEVERITIES, what='it can be')}")
+    raise Fault(f"is {shown(value)}; {did_you_mean(str(value), SEVERITIES, what='it can be')}")
 
 
 #: How each field is read: what it takes depends on what it means, not on its type alone.
@@ -235,55 +214,5 @@ _READERS: Mapping[str, Any] = {
 }
 
 
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
-
-    @converter.register_structure_hook_factory(attrs.has)
-    def section(kind: Any) -> Any:
-        attrs.resolve_types(kind)
-        names: dict[str, Any] = {
-            field.name: override(rename=_key(field), omit=_is_ours(field), struct_hook=_READERS.get(field.name))
-            for field in attrs.fields(kind)
-        }
-        structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, **names)
-
-        def structured(value: Any, wanted: Any) -> Any:
-            # cattrs would look for the keys in a string, too.
-            if not isinstance(value, dict):
-                raise _Fault(f"must be a table, not {shown(value)}")
-            return structure(value, wanted)
-
-        return structured
-
-    return converter
-
-
-def _is_ours(field: attrs.Attribute[Any]) -> bool:
-    """Whether a field is no key of the table."""
-    return field.metadata.get("key") is False
-
-
-def _mistakes(error: BaseException, path: str) -> Iterator[tuple[str, str]]:
-    """The leaves of an error, each with its path."""
-    if isinstance(error, ClassValidationError):
-        placed, rest = error.group_exceptions()
-        for inner, note in placed:
-            key = note.name.replace("_", "-")
-            yield from _mistakes(inner, f"{path}.{key}" if path else key)
-        for inner in rest:
-            yield from _mistakes(inner, path)
-    elif isinstance(error, ForbiddenExtraKeysError):
-        known = [_key(field) for field in attrs.fields(error.cl) if not _is_ours(field)]
-        for key in sorted(error.extra_fields):
-            yield f"{path}.{key}" if path else key, f"unknown key; {did_you_mean(key, known, what='known')}"
-    elif isinstance(error, _Mistakes):
-        for inside, text in error.found:
-            joint = "" if inside.startswith("[") or not path else "."
-            yield f"{path}{joint}{inside}", text
-    elif isinstance(error, _Fault):
-        yield path, str(error)
-    else:
-        raise error
-
-
-_CONVERTER = _converter()
+#: The table ``[tool.kernscope]`` and all in it.
+_TABLES = StrictTables(shown, _key, _READERS)

@@ -6,7 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from ..ir.location import Location
-from .source import character_column, printable, shown_path, source_lines
+from ..ir.printable import printable
+from ..ir.sources import lines_at
+from .source_places import character_column, shown_path
 
 __all__ = ["excerpts", "pointer"]
 
@@ -37,7 +39,7 @@ def excerpts(places: Sequence[tuple[str, Location]]) -> list[str]:
 
 def _file(group: Iterable[tuple[str, Location, str]], width: int) -> list[str]:
     ordered = sorted(group, key=lambda item: (item[1].line, item[1].column))
-    lines = source_lines(ordered[0][1].file)
+    lines = lines_at(ordered[0][1])
     gutter = " " * width + " |"
     text = [gutter]
     shown = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import traceback
 from collections.abc import Iterator
 from typing import Literal
@@ -10,10 +9,12 @@ from typing import Literal
 import attrs
 
 from ..ir.errors import KernscopeError
+from ..ir.forms.counts import plural
+from ..ir.forms.html_table import html_table
 from ..ir.location import Location
+from ..ir.printable import printable
 from .edits import Fix
 from .excerpt import excerpts, pointer
-from .source import printable
 
 __all__ = ["SEVERITIES", "Diagnostic", "Failure", "LintReport", "Place", "Severity"]
 
@@ -153,18 +154,15 @@ class LintReport:
     @property
     def summary(self) -> str:
         """One line: ``flash: 1 error, 2 infos``, or ``flash: no findings``."""
-        parts = [f"{n} {severity}{'' if n == 1 else 's'}" for severity, n in self.counts.items() if n]
+        parts = [plural(n, severity) for severity, n in self.counts.items() if n]
         return f"{printable(self.title)}: {', '.join(parts) or 'no findings'}"
 
     def __str__(self) -> str:
         return "\n\n".join([*map(str, self.diagnostics), self.summary])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{title}</th>" for title in ("code", "severity", "where", "message", "help"))
         rows = [
             (d.code, d.severity, pointer(d.location) if d.location else "", d.message, d.help) for d in self.diagnostics
         ]
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        return f"<table><caption>{html.escape(self.summary)}</caption><tr>{head}</tr>{body}</table>"
+        head = ("code", "severity", "where", "message", "help")
+        return html_table(self.summary, (tuple(map(printable, row)) for row in rows), head=head)

@@ -6,34 +6,33 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..analysis.analysis import Analysis
 from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
 from ..ir.verifier.verify import require_valid
 from .findings import Diagnostic, LintReport
 from .rule import LintContext, Rule
+from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
-from .selection import find_rule, option_values, select_rules
 from .suppressions import split_suppressed, suppressions_of
 
 __all__ = ["explain", "lint_graph"]
 
 
 def lint_graph(
-    graph: Graph,
+    analysis: Analysis,
     *,
-    machine: Any = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
     title: str | None = None,
     again: Graph | Exception | None = None,
 ) -> LintReport:
-    """The findings of the rules on a graph.
+    """The findings of the rules on a graph, on the machine of its analysis.
 
     ``select`` and ``ignore`` take codes (``"KS201"``), names (``"use-after-scope"``) and beginnings of codes
     (``"KS2"``); nothing selected means all rules. ``options`` gives values by rule, then by option:
-    ``{"KS102": {"percent": 80}}``. ``machine`` (default: the one the graph was traced for) is scheduled for by the
-    rules that need times.
+    ``{"KS102": {"percent": 80}}``.
 
     A comment ``# kernscope: ignore[KS201]`` on a statement silences that rule there: such findings are the report's
     ``suppressed``, and a comment that silences nothing is one of its own (KS001).
@@ -45,15 +44,16 @@ def lint_graph(
     Raises ``RuleError`` for an unknown rule, ``OptionError`` for a wrong option, ``InvalidGraphError`` for a graph that
     no trace made.
     """
+    graph = analysis.graph
     require_valid(graph)
     chosen = select_rules(select, ignore, RULES)
     values = option_values(options or {}, RULES)
-    shared = LintContext(graph, machine, again=again)
+    shared = LintContext(analysis, again=again)
     ran = {rule.code for rule in chosen if not rule.judges_suppressions}
     found = [d for rule in chosen if rule.code in ran for d in _run(rule, shared, values[rule.code])]
     kept, suppressed, unused = split_suppressed(found, suppressions_of(graph))
     judged = tuple(s for s in unused if s.code in ran or s.code not in RULES)
-    after = LintContext(graph, machine, unused_suppressions=judged)
+    after = LintContext(analysis, unused_suppressions=judged)
     kept += [d for rule in chosen if rule.code not in ran for d in _run(rule, after, values[rule.code])]
     return LintReport(
         title=graph.kernel if title is None else title,

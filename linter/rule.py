@@ -8,11 +8,12 @@ from typing import Any
 
 import attrs
 
+from ..analysis.analysis import Analysis
 from ..ir.forms.text import quote
 from ..ir.graph import Graph
 from ..ir.location import Location
-from ..ir.messages import MessageFault, message_faults
-from ..memory.liveness import Liveness, liveness
+from ..ir.messages import MessageFault
+from ..memory.liveness import Liveness
 from .analyses.lazy_messages import LazyRun, run_lazy
 from .analyses.overwritten import OverwrittenLoad, find_overwritten_loads
 from .analyses.races import Race, find_races
@@ -21,7 +22,7 @@ from .edits import Fix
 from .findings import Place, Severity
 from .suppressions import Suppression
 
-__all__ = ["Finding", "LintContext", "Option", "Rule", "times"]
+__all__ = ["Finding", "LintContext", "Option", "Rule"]
 
 OptionValue = bool | int | str
 
@@ -50,21 +51,25 @@ class Finding:
 
 @attrs.frozen(slots=False, eq=False)
 class LintContext:
-    """What all rules look at: the graph, the machine to schedule it for (None: the one it was traced for); and analyses
-    that several rules share, made on first use. ``unused_suppressions`` are there for the rules that judge them only;
-    ``again`` is what came of tracing the kernel a second time (None: it was not).
+    """What all rules look at: the graph on a machine, and what is known of it; and what several rules look for, found
+    on first use. ``unused_suppressions`` are there for the rules that judge them only; ``again`` is what came of
+    tracing the kernel a second time (None: it was not).
     """
 
-    graph: Graph
-    machine: Any = None
+    analysis: Analysis
     unused_suppressions: tuple[Suppression, ...] = ()
     memory: int | None = None
     again: Graph | Exception | None = None
 
-    @cached_property
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.analysis.graph
+
+    @property
     def liveness(self) -> Liveness:
         """The liveness of the graph in ``memory`` (``None``: the one where results go)."""
-        return liveness(self.graph, self.memory)
+        return self.analysis.liveness(self.memory)
 
     @property
     def memory_name(self) -> str:
@@ -81,15 +86,15 @@ class LintContext:
         """Who reads which storage."""
         return Readers(self.graph)
 
-    @cached_property
+    @property
     def message_faults(self) -> list[MessageFault]:
         """Messages without a partner, or with one that expects another tile."""
-        return message_faults(self.graph)
+        return self.analysis.message_faults
 
     @cached_property
     def lazy_run(self) -> LazyRun:
         """The graph under the ``lazy`` policy. Raises what ``run_lazy`` raises."""
-        return run_lazy(self.graph, self.machine)
+        return run_lazy(self.analysis)
 
     @cached_property
     def overwritten_loads(self) -> list[OverwrittenLoad]:
@@ -118,6 +123,10 @@ class LintContext:
     def stack_of(self, node: int | None) -> int:
         """The stack row of a node; -1 for none."""
         return -1 if node is None else int(self.graph.nodes.stack[node])
+
+    def op_of(self, node: int | None) -> str:
+        """The name of a node's operation; ``nothing`` for none."""
+        return "nothing" if node is None else self.graph[node].op
 
     def line(self, stack: int) -> str:
         """A row of the stack table for a sentence: ``line 12``."""
@@ -148,8 +157,3 @@ class Rule:
     check: Callable[[LintContext, Mapping[str, Any]], Iterable[Finding]]
     options: tuple[Option, ...] = ()
     judges_suppressions: bool = False
-
-
-def times(count: int) -> str:
-    """``, 3 times``: how often a fault occurs, where it is more than once."""
-    return "" if count <= 1 else f", {count:,} times"

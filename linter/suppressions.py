@@ -12,8 +12,8 @@ import attrs
 
 from ..ir.graph import Graph
 from ..ir.location import Location
+from ..ir.sources import lines_at, source_lines
 from .findings import Diagnostic, LintReport
-from .source import source_lines
 
 __all__ = ["Suppression", "settle_unused", "split_suppressed", "suppressions_of"]
 
@@ -33,11 +33,12 @@ class Suppression:
     line: int
     column: int
     end_column: int
+    digest: str | None = None
 
     @property
     def location(self) -> Location:
         """The comment itself; columns in UTF-8 bytes."""
-        return Location(self.file, self.line, "", self.column, self.line, self.end_column)
+        return Location(self.file, self.line, "", self.column, self.line, self.end_column, digest=self.digest)
 
     @property
     def unused_message(self) -> str:
@@ -60,22 +61,23 @@ def suppressions_of(graph: Graph) -> tuple[Suppression, ...]:
         lines.setdefault(graph.names[file], set()).add(line)
     found: list[Suppression] = []
     for file in sorted(lines):
-        in_file = _in_source(file, source_lines(file))
+        digest = graph.digest_of(file)
+        in_file = _in_source(file, digest, source_lines(file, digest))
         found += [s for s in in_file if any(line in lines[file] for line in range(s.first, s.last + 1))]
     return tuple(found)
 
 
 @lru_cache(maxsize=64)
-def _in_source(file: str, lines: tuple[str, ...]) -> tuple[Suppression, ...]:
+def _in_source(file: str, digest: str | None, lines: tuple[str, ...]) -> tuple[Suppression, ...]:
     if not any("kernscope:" in line for line in lines):
         return ()
     try:
-        return tuple(_in_statements(file, "\n".join(lines) + "\n"))
+        return tuple(_in_statements(file, digest, "\n".join(lines) + "\n"))
     except (tokenize.TokenError, SyntaxError):
         return ()
 
 
-def _in_statements(file: str, text: str) -> Iterator[Suppression]:
+def _in_statements(file: str, digest: str | None, text: str) -> Iterator[Suppression]:
     """Comments are tokens of their own, so that one in a string is none; a statement ends with a NEWLINE token."""
     first = 0
     pending: list[tuple[str, int, int, int]] = []
@@ -84,7 +86,7 @@ def _in_statements(file: str, text: str) -> Iterator[Suppression]:
             pending += _codes(token)
         elif token.type in (tokenize.NEWLINE, tokenize.NL) and (token.type == tokenize.NEWLINE or not first):
             for code, line, column, end_column in pending if first else ():
-                yield Suppression(file, code, first, token.start[0], line, column, end_column)
+                yield Suppression(file, code, first, token.start[0], line, column, end_column, digest)
             pending, first = [], 0
         elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
             first = first or token.start[0]
@@ -121,7 +123,7 @@ def settle_unused(reports: Sequence[LintReport]) -> tuple[LintReport, ...]:
     for diagnostic in (d for report in reports for d in report.suppressed):
         place = diagnostic.location
         if place is not None:
-            in_file = _in_source(place.file, source_lines(place.file))
+            in_file = _in_source(place.file, place.digest, lines_at(place))
             matching = [s for s in in_file if s.code == diagnostic.code and s.covers(place)]
             needed.update((s.location, s.unused_message) for s in matching)
     return tuple(

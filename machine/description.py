@@ -17,8 +17,8 @@ import attrs
 from ..ir.errors import MachineError, OptionError, did_you_mean, shown
 from ..ir.memories import HBM, TCM
 from ..ir.ops import Kind
-from ..ir.target import Target
-from .parts import Above0, Cpu, Dma, Engine, Gemm, Link, Math, Scratch, Topology
+from ..ir.target import OPPOSITE, Target
+from .parts import Above0, Cpu, Dma, Engine, Gemm, Link, Math, Scratch, Topology, Toward
 from .toml_form import (
     SEE_VALID,
     known_paths,
@@ -188,6 +188,9 @@ def _checked(data: Mapping[str, object]) -> tuple[Machine | None, list[tuple[str
 
 def _topology_mistakes(machine: Machine) -> Iterator[tuple[str, str]]:
     topology = machine.topology
+    for direction in sorted(OPPOSITE):
+        if getattr(machine.link, direction) != Toward() and direction not in machine.target.directions:
+            yield f"link.{direction}", f"a {topology.kind!r} has {', '.join(machine.target.directions)}"
     if topology.kind not in ("ring", "mesh2d"):
         yield "topology.kind", f"unknown topology {topology.kind!r}; {did_you_mean(topology.kind, ('ring', 'mesh2d'))}"
     elif topology.kind == "ring" and topology.shape:

@@ -69,15 +69,20 @@ LATENCY_MODELS: Mapping[Kind, LatencyModel] = MappingProxyType(
 )
 
 
-def duration_ps(machine: Machine, operation: Operation, work: Work, dtype: DType) -> int:
-    """The duration of one node in picoseconds, rounded up; 0 for what takes no engine."""
-    return _duration(machine, engine_by_operation(machine)[OPERATIONS.code(operation.name)], operation, work, dtype)
+def duration_ps(machine: Machine, operation: Operation, work: Work, dtype: DType, direction: str = "") -> int:
+    """The duration of one node in picoseconds, rounded up; 0 for what takes no engine. Of a message in a
+    ``direction``, else of one in a direction without numbers of its own."""
+    engine = engine_by_operation(machine)[OPERATIONS.code(operation.name)]
+    return _duration(machine, engine, operation, work, dtype, direction)
 
 
-def _duration(machine: Machine, engine: Engine | None, operation: Operation, work: Work, dtype: DType) -> int:
+def _duration(
+    machine: Machine, engine: Engine | None, operation: Operation, work: Work, dtype: DType, direction: str
+) -> int:
     if engine is None:
         return 0
-    return math.ceil(LATENCY_MODELS[engine.kind](engine.cost, machine.cycle_ps, operation, work, dtype))
+    cost = engine.cost.toward(direction) if isinstance(engine.cost, Link) and direction else engine.cost
+    return math.ceil(LATENCY_MODELS[engine.kind](cost, machine.cycle_ps, operation, work, dtype))
 
 
 def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
@@ -86,27 +91,41 @@ def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     Raises ``MachineError`` where they add up to more than an int64 schedule can hold (about 26 days).
     """
     nodes = graph.nodes
-    first, inverse = _unique_work(nodes)
-    columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype)
+    toward = _directions(graph)
+    first, inverse = _unique_work(nodes, toward)
+    columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype, toward)
     rows = zip(*(column[first].tolist() for column in columns), strict=True)
-    engines = engine_by_operation(machine)
+    engines, names = engine_by_operation(machine), (*graph.target.directions, "")
     each = [
-        _duration(machine, engines[op], OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype])
-        for op, a, b, c, dtype in rows
+        _duration(machine, engines[op], OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype], names[direction])
+        for op, a, b, c, dtype, direction in rows
     ]
     total = sum(ps * int(n) for ps, n in zip(each, np.bincount(inverse, minlength=len(each)), strict=True))
-    if total >= LONGEST_PS:
-        raise MachineError(
-            f"machine {machine.name}: the durations add up to {total / 1e12:.3g} s, more than a schedule can hold",
-            help="check clock_ghz, the latencies and the bandwidths",
-        )
+    _check_total(machine, total, "the durations add")
     return np.array(each, dtype=np.int64)[inverse] if each else np.zeros(0, dtype=np.int64)
 
 
-def _unique_work(nodes: NodeTable) -> tuple[IntArray, IntArray]:
-    """For each distinct (operation, work, dtype) the first node that has it; and for each node which one it has."""
+def _check_total(machine: Machine, total_ps: int, what: str) -> None:
+    if total_ps >= LONGEST_PS:
+        raise MachineError(
+            f"machine {machine.name}: {what} up to {total_ps / 10**12:.3g} s, more than a schedule can hold",
+            help="check clock_ghz, the latencies and the bandwidths",
+        )
+
+
+def _directions(graph: GraphColumns) -> IntArray:
+    """By node the direction in which it sends, an index into ``Target.directions``; -1 for what sends nothing."""
+    found = np.full(len(graph.nodes), -1, dtype=np.int64)
+    sends = np.flatnonzero(OPERATIONS.sends[graph.nodes.op])
+    found[sends] = graph.channels.direction[graph.nodes.channel[sends]]
+    return found
+
+
+def _unique_work(nodes: NodeTable, toward: IntArray) -> tuple[IntArray, IntArray]:
+    """For each distinct (operation, work, dtype, direction) the first node that has it; and for each node which one it
+    has."""
     key = nodes.op.astype(np.int64) * len(dtypes.ALL) + nodes.dtype
-    for column in (nodes.work0, nodes.work1, nodes.work2):
+    for column in (nodes.work0, nodes.work1, nodes.work2, toward):
         # Renumbered at each step: below (number of nodes) ** 2, which fits.
         values, place = np.unique(column, return_inverse=True)
         _, key = np.unique(key * max(len(values), 1) + place, return_inverse=True)
@@ -119,7 +138,13 @@ def latencies_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     shorten."""
     costs = [engine.cost if engine is not None else None for engine in engine_by_operation(machine)]
     by_code = [math.ceil(cost.latency_ns * _PS_PER_NS) if isinstance(cost, Dma | Link) else 0 for cost in costs]
-    return np.array(by_code, dtype=np.int64)[graph.nodes.op]
+    by_code = [min(ps, LONGEST_PS) for ps in by_code]  # what is used is less, or its duration were too long
+    found: IntArray = np.array(by_code, dtype=np.int64)[graph.nodes.op]
+    toward = _directions(graph)
+    for number in np.unique(toward[toward >= 0]).tolist():
+        latency = machine.link.toward(graph.target.directions[number]).latency_ns
+        found[toward == number] = min(math.ceil(latency * _PS_PER_NS), LONGEST_PS)
+    return found
 
 
 def issue_cost_ps(graph: GraphColumns, machine: Machine) -> IntArray:
@@ -132,10 +157,13 @@ def issue_cost_ps(graph: GraphColumns, machine: Machine) -> IntArray:
         0 if op.is_marker else math.ceil(issue.of(op.name, engine.name if engine is not None else "") * cycle)
         for op, engine in zip(OPERATIONS.values(), engine_by_operation(machine), strict=True)
     ]
-    cost = np.array(alone, dtype=np.int64)[nodes.op]
-    ids = np.arange(len(nodes))
-    inside = nodes.command != ids
     arrays = [engine.name for engine in machine.engines if engine.kind is Kind.MATMUL]
-    cost[nodes.command[inside]] = math.ceil(issue.of(COMPOSITE, *arrays[:1]) * cycle)
+    composite = math.ceil(issue.of(COMPOSITE, *arrays[:1]) * cycle)
+    inside = nodes.command != np.arange(len(nodes))
+    used = [alone[code] for code in np.unique(nodes.op).tolist()] + [composite] * bool(inside.any())
+    _check_total(machine, max(used, default=0), "what the CPU pays to issue a command comes")
+    cost = np.array([min(ps, LONGEST_PS) for ps in alone], dtype=np.int64)[nodes.op]
+    if inside.any():
+        cost[nodes.command[inside]] = composite
     cost[inside] = 0
     return cost

@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "TableKeys",
     "Topology",
+    "Toward",
 ]
 
 #: The name under which a composite's one issue is listed in ``cpu.issue_cycles``.
@@ -45,7 +46,8 @@ class NumberRule:
         return enough and (self.most is None or value <= self.most) and (not self.integer or value.denominator == 1)
 
 
-COUNT = NumberRule("an integer above 0", exclusive=True, integer=True)
+#: Sizes and counts: far inside int64, so that sums and products of a few of them cannot overflow.
+COUNT = NumberRule("an integer above 0", exclusive=True, integer=True, most=1 << 48)
 #: Lanes are rows in every picture of a schedule.
 LANES = NumberRule("an integer from 1 to 1024", exclusive=True, integer=True, most=1024)
 ABOVE_ZERO = NumberRule("a number above 0", exclusive=True)
@@ -147,13 +149,36 @@ class Cpu:
 
 
 @attrs.frozen
+class Toward:
+    """What a link in one direction does otherwise than the others; None: the same."""
+
+    latency_ns: NotNegative | None = None
+    bytes_per_ns: Above0 | None = None
+
+
+@attrs.frozen
 class Link:
     """A link to a neighbour: one message at a time, ``latency_ns + nbytes / bytes_per_ns``; ``slots`` messages of a
-    channel may wait at the receiver."""
+    channel may wait at the receiver. A direction can have numbers of its own (``link.next.latency_ns``)."""
 
     latency_ns: NotNegative
     bytes_per_ns: Above0
     slots: Count
+    next: Toward = Toward()
+    prev: Toward = Toward()
+    north: Toward = Toward()
+    south: Toward = Toward()
+    east: Toward = Toward()
+    west: Toward = Toward()
+
+    def toward(self, direction: str) -> Link:
+        """The link in a direction, its own numbers in place of the common ones."""
+        own: Toward = getattr(self, direction)
+        return attrs.evolve(
+            self,
+            latency_ns=self.latency_ns if own.latency_ns is None else own.latency_ns,
+            bytes_per_ns=self.bytes_per_ns if own.bytes_per_ns is None else own.bytes_per_ns,
+        )
 
 
 @attrs.frozen

@@ -6,6 +6,7 @@ known one. Decimals are read exactly.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import tomllib
@@ -15,10 +16,9 @@ from fractions import Fraction
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import attrs
-import cattrs
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError, IterableValidationError
 
 from ..ir.errors import MachineError, did_you_mean
+from ..ir.forms.strict_tables import Fault, Mistakes, StrictTables
 from .parts import NumberRule, Table, TableKeys
 
 __all__ = ["SEE_VALID", "known_paths", "listed", "overlaid", "plain", "read_toml", "replace", "structure", "write_toml"]
@@ -27,17 +27,6 @@ T = TypeVar("T")
 SEE_VALID = "see a valid one: kernscope machine ahbm-pe"
 #: Numbers outside 10 ** +-this are no machine's, and would only fill the memory as exact rationals.
 _DIGITS = 30
-
-
-class _Fault(ValueError):
-    """One mistake in a value; the path to it is found from where it was raised."""
-
-
-@attrs.frozen
-class _Mistakes(Exception):
-    """Several mistakes within one value, each with its path from there."""
-
-    found: tuple[tuple[str, str], ...]
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -81,22 +70,23 @@ def listed(file: str, mistakes: list[tuple[str, str]]) -> str:
 
 def _number(value: Any, rule: NumberRule) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | Fraction | float):
-        raise _Fault(f"must be {rule.words}, not {_shown(value)}")
+        raise Fault(f"must be {rule.words}, not {_shown(value)}")
     if isinstance(value, float) or abs(value) >= 10**_DIGITS:
-        raise _Fault(f"must be {rule.words} (below 1e{_DIGITS}), not {_shown(value)}")
+        raise Fault(f"must be {rule.words} (below 1e{_DIGITS}), not {_shown(value)}")
     exact = Fraction(value)
+    if rule.most is not None and exact > rule.most and rule.most > 1024:
+        raise Fault(f"must be {rule.words} (at most {rule.most:,}), not {_shown(value)}")
     if not rule.accepts(exact) or (rule.integer and not isinstance(value, int)):
-        raise _Fault(f"must be {rule.words}, not {_shown(value)}")
+        raise Fault(f"must be {rule.words}, not {_shown(value)}")
     return exact
 
 
 def _table(value: Any, keys: TableKeys) -> Table:
-    if not isinstance(value, dict):
-        raise _Fault(f"must be a table, not {_shown(value)}")
+    given = _tables().items(value)
     mistakes: list[tuple[str, str]] = []
     found: dict[str, Fraction] = {}
     aliases = dict(keys.aliases)
-    for key, number in value.items():
+    for key, number in given:
         name = aliases.get(key, key)
         if name in keys.fixed:
             mistakes.append((key, "always costs the default; it cannot be listed"))
@@ -107,12 +97,12 @@ def _table(value: Any, keys: TableKeys) -> Table:
         else:
             try:
                 found[name] = _number(number, keys.number)
-            except _Fault as fault:
+            except Fault as fault:
                 mistakes.append((key, str(fault)))
     if "default" not in value:
         mistakes.append(("default", "is missing"))
     if mistakes:
-        raise _Mistakes(tuple(mistakes))
+        raise Mistakes(tuple(mistakes))
     return Table(found.pop("default"), tuple(sorted(found.items())))
 
 
@@ -126,13 +116,13 @@ def _annotated(value: Any, kind: Any) -> Any:
 
 def _string(value: Any, _: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise _Fault(f"must be a string, not {_shown(value)}")
+        raise Fault(f"must be a string, not {_shown(value)}")
     return value
 
 
 def _boolean(value: Any, _: Any) -> bool:
     if not isinstance(value, bool):
-        raise _Fault(f"must be true or false, not {_shown(value)}")
+        raise Fault(f"must be true or false, not {_shown(value)}")
     return value
 
 
@@ -146,70 +136,30 @@ def _is_tuple(kind: Any) -> bool:
     return origin is tuple
 
 
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
-    converter.register_structure_hook_func(_is_annotated, _annotated)
-    converter.register_structure_hook(str, _string)
-    converter.register_structure_hook(bool, _boolean)
+def _sequence(kind: Any) -> Any:
+    element = get_args(kind)[0]
 
-    @converter.register_structure_hook_factory(attrs.has)
-    def section(kind: Any) -> Any:
-        structure = cattrs.gen.make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+    def structured(value: Any, _: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise Fault(f"must be a list, not {_shown(value)}")
+        return tuple(_annotated(item, element) for item in value)
 
-        def structured(value: Any, wanted: Any) -> Any:
-            # cattrs would look for the keys in a string, too.
-            if not isinstance(value, dict):
-                raise _Fault(f"must be a table, not {_shown(value)}")
-            return structure(value, wanted)
-
-        return structured
-
-    @converter.register_structure_hook_factory(_is_tuple)
-    def sequence(kind: Any) -> Any:
-        element = get_args(kind)[0]
-
-        def structured(value: Any, _: Any) -> tuple[Any, ...]:
-            if not isinstance(value, list):
-                raise _Fault(f"must be a list, not {_shown(value)}")
-            return tuple(_annotated(item, element) for item in value)
-
-        return structured
-
-    return converter
+    return structured
 
 
 def structure(kind: type[T], data: Mapping[str, Any]) -> tuple[T | None, list[tuple[str, str]]]:
     """An object of the class, or None and every mistake as (path, text), in the order of the fields."""
-    try:
-        return _CONVERTER.structure(data, kind), []
-    except ClassValidationError as error:
-        return None, list(_mistakes(error, ""))
+    return _tables().structure(kind, data)
 
 
-def _mistakes(error: BaseException, path: str) -> Iterator[tuple[str, str]]:
-    """The leaves of a cattrs error, each with its path."""
-    if isinstance(error, ClassValidationError):
-        placed, rest = error.group_exceptions()
-        for inner, note in placed:
-            yield from _mistakes(inner, f"{path}.{note.name}" if path else note.name)
-        for inner in rest:
-            yield from _mistakes(inner, path)
-    elif isinstance(error, ForbiddenExtraKeysError):
-        known = [field.name for field in attrs.fields(error.cl)]
-        for key in sorted(error.extra_fields):
-            yield f"{path}.{key}" if path else key, f"unknown key; {did_you_mean(key, known, what='known')}"
-    elif isinstance(error, _Mistakes):
-        for inside, text in error.found:
-            yield f"{path}.{inside}", text
-    elif isinstance(error, KeyError):
-        yield path, "is missing"
-    elif isinstance(error, IterableValidationError | _Fault):
-        yield path, str(error)
-    else:
-        raise error
-
-
-_CONVERTER = _converter()
+@functools.cache
+def _tables() -> StrictTables:
+    tables = StrictTables(_shown)
+    tables.converter.register_structure_hook_func(_is_annotated, _annotated)
+    tables.converter.register_structure_hook(str, _string)
+    tables.converter.register_structure_hook(bool, _boolean)
+    tables.converter.register_structure_hook_factory(_is_tuple, _sequence)
+    return tables
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------
@@ -257,7 +207,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Table):
         return {"default": value.default, **dict(value.listed)}
     if attrs.has(type(value)):
-        return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        held = {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+        return {name: plain(one) for name, one in held.items() if one is not None}
     return list(value) if isinstance(value, tuple) else value
 
 

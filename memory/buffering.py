@@ -31,7 +31,8 @@ def rebuffer(graph: Graph, buffers: int) -> Graph:
     A graph that was rebuffered already is laid out anew: only the last number counts.
 
     Raises ``LifetimeError`` for a graph with findings of the rules KS201, KS202 or KS204, which would compute something
-    else, ``OptionError`` for a number below 1, ``InfeasibleError`` where no memory could hold the copies.
+    else, ``NoScopesError`` for a graph without scopes, ``OptionError`` for a number below 1, ``InfeasibleError`` where
+    no memory could hold the copies.
     """
     expect_graph(graph, "rebuffer")
     check_buffers(buffers)

@@ -46,7 +46,7 @@ def find_growth(graph: GraphColumns, at_peak: IntArray, rank: int) -> tuple[Grow
     has several) are one. Of the stacks of one loop the first stands for it, so that what an inner loop allocates counts
     for the outer one.
     """
-    if len(at_peak) == 0:
+    if len(at_peak) == 0 or not graph.is_scoped:  # an automatic lifetime ends with its last access: nothing piles up
         return ()
     storages = graph.storages
     memory = storages.memory[at_peak[0]]

@@ -1,12 +1,12 @@
 """Liveness: how much scratch a traced kernel holds, how much of that it still needs, and whether it reuses it safely.
 
 From the graph alone, in program order; no machine runs. *Held* bytes are what the bump allocator has given out and not
-yet rewound, *live* bytes those of them that will be accessed again.
+yet rewound, *live* bytes those of them that will be accessed again. In a graph without scopes lifetimes are automatic:
+what is held is live.
 """
 
 from __future__ import annotations
 
-import html
 from functools import cached_property
 
 import attrs
@@ -14,10 +14,12 @@ import numpy as np
 
 from ..ir.columns import GraphColumns, expect_graph
 from ..ir.errors import OptionError, did_you_mean
+from ..ir.forms.html_table import html_table
+from ..ir.forms.text import quote
 from ..ir.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode
 from .growth import Growth, find_growth
-from .placement import Placed, ScratchPlacement, place_blocks
+from .placement import ScratchPlacement, place_groups
 from .violations import Violation, ViolationColumns, ViolationKind, find_violations, rank_bounds
 
 __all__ = ["Growth", "Holder", "LineHolder", "Liveness", "Violation", "ViolationColumns", "ViolationKind", "liveness"]
@@ -55,18 +57,20 @@ class Liveness:
     By storage (rows as in ``graph.storages``; those that lie elsewhere hold -1, or 0 bytes):
 
     - ``first_write``, ``last_access``: nodes, -1 where there is none. All accesses count, stale ones too.
-    - ``held_bytes``: what it takes of the memory, rounded up to its alignment.
+    - ``held_bytes``: what it takes of the memory, rounded up to its alignment (see ``graph.held_bytes``).
 
     By node:
 
-    - ``cursor``: bytes held after the node. An exit's bytes are gone after it.
+    - ``cursor``: bytes held after the node. An exit's bytes are gone after it. (In a graph without scopes: bytes held
+      while the node runs, wherever they lie.)
     - ``live_bytes``: rounded bytes of the allocations that are live at the node: from the first access to the last one,
       both included, as one interval without holes; an access after the allocation's scope does not prolong it. Never
       more than ``cursor``.
 
     By rank: ``peak_bytes_by_rank``, the high-water mark of rounded allocation ends; ``peak_node_by_rank``, the node at
     which it is first reached (the last one before it, where an ``empty`` after all nodes reaches it; -1 for a rank
-    without nodes).
+    without nodes). Without scopes, the node at which the most is held, which the gaps of a placement can keep below the
+    high-water mark.
     """
 
     graph: GraphColumns
@@ -131,16 +135,22 @@ class Liveness:
         """The same as columns: no object for each."""
         return find_violations(self.graph)
 
+    def peak_allocation(self, rank: int | None = None) -> int:
+        """The allocation (storage row) with which a rank (by default the fullest) comes to its peak; -1: none."""
+        return self._peak_allocation[self.fullest_rank if rank is None else rank]
+
     def held_at_peak(self, rank: int | None = None) -> IntArray:
         """The allocations (storage rows) that a rank, by default the fullest, holds at its peak, in order of making."""
         chosen = self.fullest_rank if rank is None else rank
-        top = self._peak_allocation[chosen]
+        top = self.peak_allocation(chosen)
         if top < 0:
             return np.zeros(0, dtype=np.int64)
-        storages = self.graph.storages
-        rows = np.flatnonzero((storages.rank[: top + 1] == chosen) & (storages.memory[: top + 1] == self.memory))
-        freed = storages.freed[rows]
-        held: IntArray = rows[(freed < 0) | (freed >= storages.born[top])]
+        graph, storages = self.graph, self.graph.storages
+        # The cursor has not come to what is made later; without scopes, what is accessed first may be made later.
+        stop = top + 1 if graph.is_scoped else len(storages)
+        rows = np.flatnonzero((storages.rank[:stop] == chosen) & (storages.memory[:stop] == self.memory))
+        instant = graph.acquired[top]
+        held: IntArray = rows[(graph.acquired[rows] <= instant) & (instant <= graph.released[rows])]
         return held
 
     def peak_holders(self, rank: int | None = None) -> tuple[Holder, ...]:
@@ -166,7 +176,8 @@ class Liveness:
         if not len(rows):
             return ()
         storages, names = self.graph.storages, self.graph.names
-        dead = self.last_access[rows] < storages.born[rows[-1]]
+        top = self.peak_allocation(rank)
+        dead = self.last_access[rows] < self.graph.acquired[top]
         stacks, first, which = np.unique(storages.stack[rows], return_index=True, return_inverse=True)
         held = np.zeros((2, len(stacks)), dtype=np.int64)
         np.add.at(held[0], which.reshape(-1), self.held_bytes[rows])
@@ -199,7 +210,7 @@ class Liveness:
 
     def __repr__(self) -> str:
         return (
-            f"<Liveness {self.graph.kernel}: peak {self.peak_bytes:,} of {self.budget_bytes:,} B, "
+            f"<Liveness {quote(self.graph.kernel)}: peak {self.peak_bytes:,} of {self.budget_bytes:,} B, "
             f"bound {self.peak_bound_bytes:,} B, violations={len(self.violation_columns)}>"
         )
 
@@ -214,8 +225,7 @@ class Liveness:
             (holder.name or f"#{holder.allocation}", f"{holder.held_bytes:,} B" + _place(holder.location))
             for holder in self.peak_holders()[:10]
         ]
-        body = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
-        return f"<table><caption>{html.escape(self.graph.kernel)}: liveness</caption>{body}</table>"
+        return html_table(f"{self.graph.kernel}: liveness", rows, row_heads=True)
 
 
 def _place(location: Location | None) -> str:
@@ -247,9 +257,10 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
     last_access = _last(accesses, of_scratch, len(storages))
 
     # A kernel's own scope is never closed by a marker: its bytes are held to the end of its rank.
-    freed = storages.freed[scratch].astype(np.int64)
-    released = np.where(freed >= 0, freed, bounds[storages.rank[scratch] + 1])
-    cursor = _sum_over(count, storages.born[scratch], released, held[scratch])
+    gone = graph.released[scratch] + (0 if graph.is_scoped else 1)
+    cursor = _sum_over(
+        count, graph.acquired[scratch], np.minimum(gone, bounds[storages.rank[scratch] + 1]), held[scratch]
+    )
 
     freed_of_access = storages.freed[accesses.storage]
     alive = of_scratch & ((freed_of_access < 0) | (accesses.node < freed_of_access))
@@ -258,7 +269,9 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
     used = np.flatnonzero(first_alive >= 0)
     live = _sum_over(count, first_alive[used], last_alive[used] + 1, held[used])
 
-    top = _fullest_allocations(graph, scratch, held)
+    peak = np.zeros(graph.ranks, dtype=np.int64)
+    np.maximum.at(peak, storages.rank[scratch], storages.address[scratch] + held[scratch])
+    top = _highest(graph, scratch, held) if graph.is_scoped else _fullest(graph, scratch, held, cursor, bounds)
     return Liveness(
         graph=graph,
         memory=place,
@@ -267,9 +280,9 @@ def liveness(graph: GraphColumns, memory: int | str | None = None) -> Liveness:
         held_bytes=_sealed(held),
         cursor=_sealed(cursor),
         live_bytes=_sealed(live),
-        peak_bytes_by_rank=tuple(0 if row < 0 else int(storages.address[row] + held[row]) for row in top),
+        peak_bytes_by_rank=tuple(peak.tolist()),
         peak_node_by_rank=tuple(
-            min(int(storages.born[row]) if row >= 0 else first, stop - 1) if stop > first else -1
+            min(int(graph.acquired[row]) if row >= 0 else first, stop - 1) if stop > first else -1
             for row, first, stop in zip(top, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
         ),
         peak_allocation=top,
@@ -294,30 +307,20 @@ def _place_of(graph: GraphColumns, memory: int | str | None) -> int:
 
 
 def _placement_of(live: Liveness) -> ScratchPlacement:
-    """Rank by rank; ranks that do the same are placed once."""
     storages = live.graph.storages
     start, stop = live._live_start, live._live_stop
     address = np.full(len(storages), -1, dtype=np.int64)
     used = np.flatnonzero(start >= 0)
-    known: dict[bytes, Placed] = {}
-    placed: list[Placed] = []
-    bounds = np.searchsorted(storages.rank[used], np.arange(live.graph.ranks + 1))
-    for rank in range(live.graph.ranks):
-        rows = used[bounds[rank] : bounds[rank + 1]]
-        begin = int(start[rows].min()) if len(rows) else 0
-        columns = (start[rows] - begin, stop[rows] - begin, live.held_bytes[rows])
-        key = np.concatenate(columns).tobytes()
-        if key not in known:
-            known[key] = place_blocks(*columns)
-        placed.append(known[key])
-        address[rows] = known[key].address
+    address[used], placed = place_groups(
+        storages.rank[used], live.graph.ranks, start[used], stop[used], live.held_bytes[used]
+    )
     return ScratchPlacement(
         address=_sealed(address),
         start=start,
         stop=stop,
         peak_bytes_by_rank=tuple(p.peak_bytes for p in placed),
         bound_bytes_by_rank=tuple(p.bound_bytes for p in placed),
-        tried=sum(p.tried for p in known.values()),
+        tried=sum(p.tried for p in {id(p): p for p in placed}.values()),
         limited_ranks=tuple(rank for rank, p in enumerate(placed) if p.limited),
     )
 
@@ -346,7 +349,7 @@ def _sum_over(count: int, start: IntArray, stop: IntArray, amount: IntArray) -> 
     return np.cumsum(change)[:count]
 
 
-def _fullest_allocations(graph: GraphColumns, scratch: IntArray, held: IntArray) -> tuple[int, ...]:
+def _highest(graph: GraphColumns, scratch: IntArray, held: IntArray) -> tuple[int, ...]:
     """By rank the first allocation that ends highest, -1 for a rank that allocates nothing."""
     storages = graph.storages
     ends = storages.address[scratch] + held[scratch]
@@ -355,6 +358,23 @@ def _fullest_allocations(graph: GraphColumns, scratch: IntArray, held: IntArray)
     top = np.full(graph.ranks, -1, dtype=np.int64)
     top[ranks] = scratch[order[first]]
     return tuple(top.tolist())
+
+
+def _fullest(
+    graph: GraphColumns, scratch: IntArray, held: IntArray, cursor: IntArray, bounds: IntArray
+) -> tuple[int, ...]:
+    """By rank the first allocation that is acquired at the first node at which the most is held; -1 as above. Where
+    lifetimes are automatic, the highest end tells of no such instant: what lies highest may lie there long before."""
+    scratch = scratch[held[scratch] > 0]
+    acquired = graph.acquired[scratch]
+    order = np.lexsort((scratch, acquired))
+    top = []
+    for first, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        node = first + int(cursor[first:stop].argmax()) if stop > first else -1
+        place = int(np.searchsorted(acquired[order], node))
+        found = place < len(order) and acquired[order[place]] == node
+        top.append(int(scratch[order[place]]) if found else -1)
+    return tuple(top)
 
 
 def _sealed(column: IntArray) -> IntArray:

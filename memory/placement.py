@@ -18,7 +18,7 @@ import numpy as np
 from ..ir.tables import IntArray
 from .greedy_placement import Conflicts, find_conflicts, first_fit, sweep_fit
 
-__all__ = ["Placed", "ScratchPlacement", "place_blocks"]
+__all__ = ["Placed", "ScratchPlacement", "place_blocks", "place_groups"]
 
 #: Steps (allocations put down, and neighbours looked at) that greedy orders may take of one rank; and hill climbing.
 _ORDER_STEPS = 400_000
@@ -119,6 +119,28 @@ def place_blocks(start: IntArray, stop: IntArray, nbytes: IntArray) -> Placed:
         best, peak, more = _climb(best, peak, bound, conflicts, nbytes, rounds)
         tried += more
     return Placed(best, peak, bound, tried, limited)
+
+
+def place_groups(
+    group: IntArray, groups: int, start: IntArray, stop: IntArray, nbytes: IntArray
+) -> tuple[IntArray, list[Placed]]:
+    """Blocks of several memories, each put down among those of its ``group`` (a number below ``groups``): addresses by
+    block, and what came of each group. Groups that do the same, maybe at another time, are placed once."""
+    address = np.zeros(len(group), dtype=np.int64)
+    known: dict[bytes, Placed] = {}
+    placed: list[Placed] = []
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(groups + 1))
+    for number in range(groups):
+        blocks = order[bounds[number] : bounds[number + 1]]
+        begin = int(start[blocks].min()) if len(blocks) else 0
+        columns = (start[blocks] - begin, stop[blocks] - begin, nbytes[blocks])
+        key = np.concatenate(columns).tobytes()
+        if key not in known:
+            known[key] = place_blocks(*columns)
+        placed.append(known[key])
+        address[blocks] = known[key].address
+    return address, placed
 
 
 def _bound(start: IntArray, stop: IntArray, nbytes: IntArray) -> int:

@@ -122,6 +122,8 @@ def straight(length: int) -> ks.Graph:
 
 
 def renamed(graph: ks.Graph, name: str) -> ks.Graph:
-    """The same graph with every name in it (kernel, tensors, scopes, files, functions) replaced by one."""
-    changes: dict[str, Any] = {"kernel": name, "names": tuple(name if known else "" for known in graph.names)}
-    return attrs.evolve(graph, **changes)
+    """The same graph with every name in it (kernel, tensors, scopes, files, functions) replaced by one; but for the
+    first, tensors have a number behind it, as no two can have the same name."""
+    tensors = list(graph.tensors)[1:]
+    names = (f"{name}{tensors.index(known)}" if known in tensors else name if known else "" for known in graph.names)
+    return attrs.evolve(graph, kernel=name, names=tuple(names))

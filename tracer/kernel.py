@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, MethodType
+from types import MethodType
 from typing import Any
 
 import attrs
@@ -13,9 +14,11 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, LaunchError, did_you_mean
+from ..ir.errors import ArgumentError, LaunchError, did_you_mean, shown
+from ..ir.frozen_map import FrozenMap
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.location import Location
+from ..ir.printable import printable
 from .recording.current import current
 
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
@@ -62,7 +65,7 @@ class Launch:
     tolerance: float | None = None
 
     def __repr__(self) -> str:
-        return f"<launch {self.kernel.name}:{self.name} ranks={self.ranks}>"
+        return f"<launch {printable(f'{self.kernel.name}:{self.name}')} ranks={self.ranks}>"
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -80,8 +83,13 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function = function
         self.name: str = _name(function)
-        self.launches: Mapping[str, Launch] = MappingProxyType({})
-        self.signature = inspect.signature(function)
+        self.launches: Mapping[str, Launch] = FrozenMap({})
+        try:
+            self.signature = inspect.signature(function)
+        except (ValueError, TypeError):
+            raise ArgumentError(
+                f"{shown(function)} is no kernel: its parameters are not known", help="write a function of Python"
+            ) from None
         for plain, call in ((inspect.isgeneratorfunction, "yield"), (inspect.iscoroutinefunction, "async def")):
             if plain(function):
                 raise ArgumentError(
@@ -100,6 +108,21 @@ class Kernel:
         current()
         return self.function(*args, **kwargs)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """As a function is pickled, by its name, where that leads here; else with all it holds. As a function it is its
+        own copy."""
+        found: Any = sys.modules.get(str(getattr(self, "__module__", "")))
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Kernel, (self.function,), {"launches": self.launches})
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Kernel:
+        return self
+
     def __get__(self, instance: Any, owner: type | None = None) -> Kernel:
         """As a method: the kernel with the instance as its first argument, as Python binds functions."""
         if instance is None or isinstance(self.function, staticmethod):
@@ -107,7 +130,7 @@ class Kernel:
         bound = Kernel(MethodType(self.function, instance))
         for made in reversed(list(self.launches.values())):
             left = {name: value for name, value in made.arguments.items() if name in bound.signature.parameters}
-            bound.add_launch(attrs.evolve(made, kernel=bound, arguments=MappingProxyType(left)))
+            bound.add_launch(attrs.evolve(made, kernel=bound, arguments=FrozenMap(left)))
         return bound
 
     @property
@@ -117,7 +140,7 @@ class Kernel:
         return None if code is None else Location(code.co_filename, code.co_firstlineno, code.co_name)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}: launches {', '.join(self.launches) or 'none'}>"
+        return f"<kernel {self.name}: launches {printable(', '.join(self.launches)) or 'none'}>"
 
     def launch(self, name: str | None = None) -> Launch:
         """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest."""
@@ -139,7 +162,7 @@ class Kernel:
         """Put a launch before those it has. Raises ``LaunchError`` where the name is taken."""
         if launch.name in self.launches:
             raise LaunchError(f"kernel {self.name} has two launches named {launch.name!r}", help="rename one of them")
-        self.launches = MappingProxyType({launch.name: launch, **self.launches})
+        self.launches = FrozenMap({launch.name: launch, **self.launches})
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         """The arguments by parameter, defaults included. Raises ``ArgumentError`` with the signature."""
@@ -191,9 +214,7 @@ def launch(
     def add(function: Callable[..., Any]) -> Kernel:
         made = kernel(function)
         made.bind((), arguments)
-        made.add_launch(
-            Launch(made, name, MappingProxyType(dict(arguments)), int(ranks), machine, reference, tolerance)
-        )
+        made.add_launch(Launch(made, name, FrozenMap(dict(arguments)), int(ranks), machine, reference, tolerance))
         return made
 
     return add

@@ -26,7 +26,7 @@ from ..ir.layout import Layout
 from ..ir.ops import Scalar
 from .language import composites, transfers
 from .language.calls import as_destination, as_handle, at_the_call, located, whole
-from .language.declared import declared, declared_operations
+from .language.declared import declared, declared_operations, record_into
 from .recording.current import CURRENT, current
 from .recording.plans import plain_scalar
 from .recording.recorder import Recorder
@@ -39,8 +39,10 @@ Source = HbmTensor | HbmRegion | Pointer
 
 float32, float16, bfloat16, float8e4m3, float8e5m2 = dtypes.ALL[:5]
 int32, int16, int8, uint8 = dtypes.ALL[5:9]
+float64, int64, uint16, uint32, uint64 = dtypes.ALL[10:]
 f32, f16, bf16, f8e4m3, f8e5m2 = float32, float16, bfloat16, float8e4m3, float8e5m2
 i32, i16, i8, u8 = int32, int16, int8, uint8
+f64, i64, u16, u32, u64 = float64, int64, uint16, uint32, uint64
 
 
 # --- the program ----------------------------------------------------------------------------------------------------
@@ -176,13 +178,63 @@ def arange(start: int, end: int) -> TensorHandle:
 
 
 @located
-def cast(x: TensorHandle, dtype: DType | str) -> TensorHandle:
+def cast(
+    x: TensorHandle, dtype: DType | str, *, bitcast: bool = False, out: TensorHandle | None = None
+) -> TensorHandle:
     """The values in another dtype, in fresh bytes (also ``x.to(dtype)``).
 
     To a float, rounded to nearest even. From a float to an integer, rounded toward zero; what is out of range becomes
     the nearest integer there is, NaN becomes 0. To a narrower integer, the low bits; to bool, whether it is not 0.
+    With ``bitcast`` the same bits as another dtype of the same width. With ``out`` the result goes into that handle of
+    its shape and dtype, which is returned.
     """
-    return current().cast(as_handle("cast", x), dtype)
+    handle = as_handle("cast", x)
+    if out is None:
+        return current().cast(handle, dtype, bitcast)
+    return record_into("bitcast" if bitcast else "cast", (handle,), (("dtype", dtypes.of(dtype)),), out)
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+@located
+def sort(x: TensorHandle, dim: int | None = None, descending: bool = False) -> TensorHandle:
+    """The elements along a dimension (``None``: the last) in ascending order, in fresh bytes.
+
+    NaN counts as larger than every number; equal elements (0.0 and -0.0) keep their order.
+    """
+    handle = as_handle("sort", x)
+    static = (("axis", _dimension(handle, dim)), ("descending", bool(descending)))
+    return current().compute("sort", (handle,), static)
+
+
+@located
+def topk(x: TensorHandle, k: int, dim: int | None = None) -> TensorHandle:
+    """The ``k`` largest elements along a dimension (``None``: the last), the largest first: the beginning of a
+    descending :func:`sort`."""
+    handle = as_handle("topk", x)
+    return current().compute("topk", (handle,), (("k", whole("topk: k", k)), ("axis", _dimension(handle, dim))))
+
+
+@located
+def flip(x: TensorHandle, dim: int | None = None) -> TensorHandle:
+    """The elements along a dimension (``None``: the last) in reverse, in fresh bytes."""
+    handle = as_handle("flip", x)
+    return current().compute("flip", (handle,), (("axis", _dimension(handle, dim)),))
+
+
+@located
+def gather(src: TensorHandle, index: TensorHandle, axis: int) -> TensorHandle:
+    """Elements of a tile by an index tile of its shape, but for ``axis``: along it the place that the index names.
+
+    Places count from 0; one outside gives all bits set (NaN, -1 or the largest number), as bytes that nothing wrote.
+    """
+    source, places = as_handle("gather", src), as_handle("gather", index)
+    return current().compute("gather", (source, places), (("axis", layouts.resolve_axis(axis, source.ndim)),))
+
+
+def _dimension(handle: TensorHandle, dim: int | None) -> int:
+    return layouts.resolve_axis(-1 if dim is None else dim, handle.ndim)
 
 
 # --- contraction ----------------------------------------------------------------------------------------------------
@@ -192,9 +244,11 @@ def cast(x: TensorHandle, dtype: DType | str) -> TensorHandle:
 def dot(
     a: TensorHandle, b: TensorHandle, *, acc: TensorHandle | None = None, out_dtype: DType | str | None = None
 ) -> TensorHandle:
-    """Matrix product (M, K) x (K, N), accumulated in f32 (integers: i32) and rounded once to ``out_dtype``.
+    """Matrix product (M, K) x (K, N), accumulated in f32 (integers: i32; f64, u32 and 64-bit integers: themselves) and
+    rounded once to ``out_dtype``.
 
-    ``acc`` is a handle of the result's shape and dtype that the product is added to in place; it is returned.
+    Of a batch, (B, M, K) x (B, K, N), each is multiplied with its own. ``acc`` is a handle of the result's shape and
+    dtype that the product is added to in place; it is returned.
     """
     a, b = as_handle("dot", a), as_handle("dot", b)
     operands, wide = [a, b], a.dtype.accumulator
@@ -336,13 +390,13 @@ class scratch_scope:
 
 # --- what the operation table declares -----------------------------------------------------------------------------
 
-globals().update({o.name: declared(o, __name__) for o in declared_operations()})
+globals().update({o.function: declared(o, __name__) for o in declared_operations()})
 
 __all__ = sorted(
     {
-        *(o.name for o in declared_operations()),
+        *(o.function for o in declared_operations()),
         *(d.name for d in dtypes.ALL),
-        *["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i16", "i8", "u8"],
+        *(d.short for d in dtypes.ALL),
         *[
             "program_id",
             "num_programs",
@@ -358,6 +412,10 @@ __all__ = sorted(
             "empty",
             "arange",
             "cast",
+            "sort",
+            "topk",
+            "flip",
+            "gather",
         ],
         *[
             "dot",

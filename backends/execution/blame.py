@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.graph import Graph, Node
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode, Reason
 from ...ir.unstored import access_boxes
 from ...linter.analyses.hbm_boxes import region_text
@@ -62,10 +63,8 @@ def _last_store(graph: Graph, order: IntArray, tensor: str, index: tuple[int, ..
     covers = rows[np.all((lower <= at) & (at < upper), axis=1)]
     if not len(covers):
         return None
-    position = np.empty(len(graph), dtype=np.int64)
-    position[order] = np.arange(len(graph))
     nodes = accesses.node[covers]
-    return int(nodes[np.argmax(position[nodes])])
+    return int(nodes[np.argmax(inverse_permutation(order)[nodes])])
 
 
 def _upstream(graph: Graph, node: int) -> IntArray:

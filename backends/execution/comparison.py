@@ -10,16 +10,18 @@ import attrs
 import numpy as np
 
 from ...ir import dtypes
-from ...ir.errors import InputError, did_you_mean
+from ...ir.errors import InputError, did_you_mean, shown
+from ...ir.frozen_map import FrozenMap
 from ...ir.unstored import Unstored
 from .views import Array
 
 __all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference", "unstored_text"]
 
-#: By dtype of the output, absolute below magnitude 1 and relative above. f32: sums of some thousand terms in another
-#: order; narrower floats: two units in the last place; integers and bool: equal.
+#: By dtype of the output, absolute below magnitude 1 and relative above. f32 and f64: sums of some thousand terms in
+#: another order; narrower floats: two units in the last place; integers and bool: equal.
 DEFAULT_TOLERANCE: Mapping[str, float] = MappingProxyType(
     {
+        "float64": 1e-12,
         "float32": 1e-4,
         "float16": 2 * 2.0**-10,
         "bfloat16": 2 * 2.0**-7,
@@ -53,12 +55,13 @@ def compare_with_reference(
     outputs: Mapping[str, Array],
     expected: Mapping[str, Any],
     tolerance: float | None = None,
-    unstored: Mapping[str, Unstored] = MappingProxyType({}),
+    unstored: Mapping[str, Unstored] = FrozenMap({}),
 ) -> list[Comparison]:
     """Compare the outputs that have a reference, in the outputs' order. ``tolerance`` holds for all of them; None: by
     dtype (:data:`DEFAULT_TOLERANCE`). ``unstored`` are the outputs of which a part was never stored (``Execution``).
 
-    Raises ``InputError`` for a reference of a tensor that is no output, and for one of another shape.
+    Raises ``InputError`` for a reference of a tensor that is no output, for one of another shape, and for one that are
+    no real numbers.
     """
     for name in expected:
         if name not in outputs:
@@ -80,8 +83,25 @@ def unstored_text(unstored: Unstored) -> str:
     return str(unstored) + (f" (the rest: {', '.join(places)}{more})" if places else "")
 
 
+def _numbers(name: str, reference: Any) -> Array:
+    """The reference's array. Raises ``InputError`` for what are no real numbers: text, objects, and complex numbers, of
+    which half would go uncompared."""
+    try:
+        wanted = np.asarray(reference)
+        real = wanted.dtype.kind in "fiub" or wanted.dtype.type.__module__.startswith("ml_dtypes")
+    except ValueError:  # ragged
+        real = False
+    if not real:
+        what = f"dtype {reference.dtype}" if isinstance(reference, np.ndarray) else shown(reference)
+        raise InputError(
+            f"the reference of {name!r} is {what}: no array of real numbers",
+            help="let the reference return an array of floats, integers or bools",
+        )
+    return wanted
+
+
 def _compare(name: str, value: Array, reference: Any, tolerance: float | None, unstored: Unstored | None) -> Comparison:
-    wanted = np.asarray(reference)
+    wanted = _numbers(name, reference)
     if wanted.shape != value.shape:
         raise InputError(
             f"the reference of {name!r} has shape {wanted.shape}, the output {value.shape}",
@@ -91,10 +111,13 @@ def _compare(name: str, value: Array, reference: Any, tolerance: float | None, u
         tolerance = DEFAULT_TOLERANCE.get(dtypes.of_numpy(value.dtype).name, 0.0)
     with np.errstate(all="ignore"):
         ours, theirs = value.astype(np.float64), wanted.astype(np.float64)
-        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        whole = value.dtype.kind in "iu" and wanted.dtype.kind in "iu"
+        # f64 does not tell all integers of 64 bits apart.
+        same = (value == wanted) if whole else (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         if unstored is not None:
             same |= unstored.mask()
-        error = np.where(same, 0.0, np.abs(ours - theirs))
+        apart = np.abs(ours - theirs)
+        error = np.where(same, 0.0, np.maximum(apart, 1.0) if whole else apart)
         error = np.where(np.isnan(error), np.inf, error)
         size = np.abs(theirs)
         relative = np.where(same | (theirs == 0), 0.0, error / size)

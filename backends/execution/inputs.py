@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir.errors import DeadlockError, InputError, did_you_mean, shown
 from ...ir.graph import Graph, Node
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode
 from .memory import memory_limit
 from .order import program_order
@@ -68,8 +69,7 @@ def first_unstored_loads(graph: Graph, order: IntArray) -> dict[int, int]:
     accesses = graph.accesses
     in_hbm = ~graph.in_scratch[accesses.storage]
     reads = in_hbm & (accesses.mode == Mode.READ)
-    position = np.empty(len(graph), dtype=np.int64)
-    position[order] = np.arange(len(graph))
+    position = inverse_permutation(order)
     stored = np.unique(accesses.storage[in_hbm & ~reads])
     found: dict[int, int] = {}
     for row in np.unique(accesses.storage[reads]).tolist():
@@ -135,7 +135,7 @@ def _random(graph: Graph, row: int, generator: np.random.Generator) -> Array:
     layout = graph.layouts[graph.storages.layout[row]]
     numbers: Array
     if layout.dtype.is_float:
-        numbers = generator.standard_normal(layout.shape, dtype=np.float32)
+        numbers = np.asarray(generator.standard_normal(layout.shape, dtype=layout.dtype.computed_in.numpy.type))
     else:
         low, high = {"int": (-8, 8), "uint": (0, 8), "bool": (0, 2)}[layout.dtype.kind]
         numbers = generator.integers(low, high, size=layout.shape)

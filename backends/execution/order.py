@@ -11,6 +11,7 @@ import numpy as np
 from ...ir.errors import DeadlockError, OrderError
 from ...ir.graph import Graph, Node
 from ...ir.ops import OPERATIONS
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Reason
 
 __all__ = ["Order", "TimedNodes", "execution_order", "program_order"]
@@ -62,8 +63,7 @@ def _order_of_ids(graph: Graph, order: Sequence[int] | IntArray) -> IntArray:
     times = np.bincount(ids, minlength=n)
     if n and times.max() > 1:
         raise OrderError(f"the order names node {int(times.argmax())} {times.max()} times", help=_PERMUTATION)
-    position = np.empty(n, dtype=np.int64)
-    position[ids] = np.arange(n)
+    position = inverse_permutation(ids)
     broken = np.flatnonzero(position[graph.edges.source] > position[graph.edges.target])
     if len(broken):
         raise _broken_edge(graph, int(broken[0]), "the order runs it first")
@@ -87,8 +87,7 @@ def _order_of_schedule(graph: Graph, start: IntArray, end: IntArray) -> IntArray
         times = f"it starts at {start[edges.target[row]]} ps, before {end[edges.source[row]]} ps"
         raise _broken_edge(graph, row, times)
     ids = np.lexsort((np.arange(n), end, start))
-    position = np.empty(n, dtype=np.int64)
-    position[ids] = np.arange(n)
+    position = inverse_permutation(ids)
     if np.all(position[edges.source] < position[edges.target]):
         return ids
     # Only nodes without duration at one instant can still stand the wrong way round: let their edges decide.

@@ -34,7 +34,7 @@ class Tracker:
 
 
 class _Poisoner(Tracker):
-    """Counts down what an allocation that will be rewound still waits for; at zero its bytes are due for poison."""
+    """Counts down what an allocation that will be released still waits for; at zero its bytes are due for poison."""
 
     def __init__(self, graph: Graph, plans: Plans, memory: Memory) -> None:
         self._plans, self._memory = plans, memory
@@ -44,7 +44,8 @@ class _Poisoner(Tracker):
         self._arena: list[int] = graph.arena.tolist()
         self._begin: list[int] = storages.address.tolist()
         self._end: list[int] = (storages.address + held).tolist()
-        self._rewound: list[bool] = (storages.freed >= 0).tolist()
+        self._released: list[int] = graph.released.tolist()
+        self._is_released: list[bool] = (graph.released < len(graph)).tolist()
         self._pending: list[int] = self._count(graph).tolist()
 
     def _count(self, graph: Graph) -> IntArray:
@@ -53,7 +54,7 @@ class _Poisoner(Tracker):
 
     def _ran(self, storage: int) -> None:
         self._pending[storage] -= 1
-        if not self._pending[storage] and self._rewound[storage]:
+        if not self._pending[storage] and self._is_released[storage]:
             self._poison(storage)
 
     def _poison(self, storage: int) -> None:
@@ -98,9 +99,10 @@ class OrderTracker(_Poisoner):
 class ProgramTracker(_Poisoner):
     """Program order: an owner for every unit of allocation and a written mark for every byte.
 
-    An allocation owns its bytes from its birth to its scope's exit; only writes through views of the owner mark bytes
-    as written. Nodes are judged at their place in their rank's program, also where an asynchronous one runs later.
-    Bytes are poisoned at the exit that rewinds them (or when the last asynchronous access from before it has run).
+    An allocation owns its bytes from its birth to its scope's exit (with an automatic lifetime: from its first access
+    to its last one); only writes through views of the owner mark bytes as written. Nodes are judged at their place in
+    their rank's program, also where an asynchronous one runs later. Bytes are poisoned when they are released (or when
+    the last asynchronous access from before that has run).
     """
 
     def __init__(self, graph: Graph, plans: Plans, memory: Memory) -> None:
@@ -116,11 +118,9 @@ class ProgramTracker(_Poisoner):
         storages = graph.storages
         # What is made after a rank's last node is never used, and the next id is another rank's.
         ranks = np.append(graph.nodes.rank, _NOBODY)
-        scratch = np.flatnonzero(graph.in_scratch & (ranks[storages.born] == storages.rank))
-        self._born = _rows_by_key(scratch, storages.born, len(graph))
-        freed = np.flatnonzero(storages.freed >= 0)
-        self._freed = _rows_by_key(freed, storages.freed, len(graph))
-        self._freed_at: list[int] = storages.freed.tolist()
+        scratch = np.flatnonzero(graph.in_scratch & (ranks[graph.acquired] == storages.rank) & (graph.held_bytes > 0))
+        self._acquired = _rows_by_key(scratch, graph.acquired, len(graph))
+        self._given_back = _rows_by_key(scratch, graph.released, len(graph))
         bounds = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks))
         self._node_rank: list[int] = graph.nodes.rank.tolist()
         self._next: list[int] = bounds.tolist()
@@ -129,10 +129,9 @@ class ProgramTracker(_Poisoner):
         self._unwritten_reads: list[int] = []
 
     def _count(self, graph: Graph) -> IntArray:
-        accesses, storages = graph.accesses, graph.storages
-        freed = storages.freed[accesses.storage]
-        in_time = accesses.storage[accesses.node < freed]
-        return np.bincount(in_time, minlength=len(storages)) + (storages.freed >= 0)  # the exit counts as one more
+        accesses, released = graph.accesses, graph.released
+        in_time = accesses.storage[accesses.node <= released[accesses.storage]]
+        return np.bincount(in_time, minlength=len(released)) + 1  # the release counts as one more
 
     def before(self, node: int) -> None:
         rank = self._node_rank[node]
@@ -143,9 +142,9 @@ class ProgramTracker(_Poisoner):
     def after(self, node: int, plan: Plan) -> None:
         plans = self._plans
         for storage in plans.storage[plans.access_start[node] : plans.access_start[node + 1]]:
-            if node < self._freed_at[storage]:
+            if node <= self._released[storage]:
                 self._ran(storage)
-        for storage in self._freed.get(node, ()):
+        for storage in self._given_back.get(node, ()):
             self._ran(storage)
 
     def _poison(self, storage: int) -> None:
@@ -159,7 +158,7 @@ class ProgramTracker(_Poisoner):
 
     def _reach(self, node: int) -> None:
         """A rank's program comes to a node: bytes change owner, and the node's accesses are judged."""
-        for storage in self._born.get(node, ()):
+        for storage in self._acquired.get(node, ()):
             self._owner_of(storage)[...] = storage
             self._written[self._arena[storage]][self._begin[storage] : self._end[storage]] = False
         plan = self._plans.plan(node)
@@ -169,7 +168,7 @@ class ProgramTracker(_Poisoner):
             self._judge_read(node, row, view)
         for row, view in zip(range(middle, last), plan.writes, strict=True):
             self._judge_write(node, row, view)
-        for storage in self._freed.get(node, ()):
+        for storage in self._given_back.get(node, ()):
             self._owner_of(storage)[...] = _NOBODY
 
     def _judge_read(self, node: int, row: int, view: View) -> None:

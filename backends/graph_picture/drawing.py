@@ -10,19 +10,20 @@ from pathlib import Path
 import attrs
 import numpy as np
 
-from ...ir.errors import OptionError, TargetMismatchError, did_you_mean
+from ...ir.columns import expect_graph
+from ...ir.errors import ArgumentError, OptionError, TargetMismatchError, did_you_mean, shown
 from ...ir.graph import Graph
 from ...ir.output import check_output, write_output
 from ...ir.tables import IntArray, Reason
 from ...scheduler.result.schedule import Schedule
 from ..picture_format import choose_format
 from .dot import caption, dot_text
+from .drawn_part import Selection, select
 from .folding import FOLDED_LIMIT, READABLE_LIMIT, Folded, Grade, fold_to_fit
 from .folding import fold as fold_graph
 from .implied_edges import reduce_data_edges
 from .model_explorer import model_explorer_text
 from .renderer import NO_RENDERER, Rendering, find_renderers, render
-from .selection import Selection, select
 from .theme import themed_svg
 
 __all__ = ["BOX_LIMIT", "FOLDS", "FORMATS", "LAYOUT_LIMIT_S", "UNFOLDED_LIMIT", "Drawing", "draw"]
@@ -45,6 +46,11 @@ LAYOUT_LIMIT_S = 20.0
 _PICTURE_FAILED = (
     "draw less (one rank, or the surroundings of one node), or have the DOT text laid out by a renderer of your own"
 )
+
+
+#: Every font for text has the letters up to here: Latin with its accents, Greek, Cyrillic.
+_COMMON_UP_TO = 0x4FF
+_MAY_LACK = "names have characters that the renderer's font may lack: a .svg is shown in its reader's fonts"
 
 
 @attrs.frozen
@@ -117,9 +123,14 @@ def draw(
     Raises ``OptionError`` for an unknown format or option, or for more boxes than could ever be laid out,
     ``OutputError`` where the file cannot be written, and ``TargetMismatchError`` for a schedule of another graph.
     """
+    expect_graph(graph, "draw")
     chosen = choose_format(path, format, FORMATS)
     if path is not None:
         check_output(path)
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise ArgumentError(f"draw takes a schedule, not {shown(schedule)}", help="pass what ks.schedule returns")
+    if isinstance(box_limit, bool) or not isinstance(box_limit, int | np.integer):
+        raise OptionError(f"box_limit={shown(box_limit)}", help="pass a whole number of boxes")
     if schedule is not None and schedule.graph is not graph and schedule.graph != graph:
         raise TargetMismatchError(
             f"the schedule is of another graph ({schedule.graph!r}) than the one drawn ({graph!r})",
@@ -136,6 +147,8 @@ def draw(
     said, boxes = prepared.said, prepared.folded.box_of
     if rendering.data is not None:
         data = themed_svg(rendering.data) if chosen == "svg" else rendering.data
+        if chosen != "svg" and any(c.isalpha() and ord(c) > _COMMON_UP_TO for c in prepared.text):
+            problems.append(_MAY_LACK)
         written = write_output(path, data) if path is not None else None
         return Drawing(prepared.text, chosen, data, rendering.renderer, written, said, tuple(problems), boxes)
     problems.append(f"help: {_PICTURE_FAILED if rendering.left else NO_RENDERER}")
@@ -184,7 +197,7 @@ class _View:
         weak = edges.reason >= Reason.WAR
         if np.count_nonzero(weak) <= _CROWD * len(folded.boxes):
             return folded, 0
-        steps = folded.box_of[list(self.chain)] if len(self.chain) else folded.box_of[:0]
+        steps = folded.box_of[list(self.chain)]
         steps = steps[steps >= 0]
         boxes = len(folded.boxes)
         along = np.isin(edges.source * boxes + edges.target, steps[:-1] * boxes + steps[1:])
@@ -194,8 +207,8 @@ class _View:
 
 
 def _folded(graph: Graph, how: str, selection: Selection, format: str, box_limit: int) -> Folded:
-    if how not in FOLDS:
-        raise OptionError(f"unknown folding {how!r}", help=did_you_mean(how, FOLDS, what="foldings"))
+    if not isinstance(how, str) or how not in FOLDS:
+        raise OptionError(f"unknown folding {shown(how)}", help=did_you_mean(str(how), FOLDS, what="foldings"))
     keep = selection.keep
     if how == "scope":
         return fold_to_fit(graph, box_limit, finest=Grade.SCOPES, keep=keep)

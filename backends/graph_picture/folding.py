@@ -13,7 +13,7 @@ Seven grades, each coarser than the one before:
 - ``ranks``: the same, over all ranks together.
 
 Scope markers have no box: what they mark is drawn as a frame. All counts are of the graph's nodes, and exact; where
-only some nodes are kept (:mod:`kernscope.backends.graph_picture.selection`), of those.
+only some nodes are kept (:mod:`kernscope.backends.graph_picture.drawn_part`), of those.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import attrs
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode, Reason
 from .repeats import Alike, find_alike
 
@@ -232,7 +233,7 @@ def _first_of_line(graph: Graph, first: IntArray) -> IntArray:
 
 
 def _markers(graph: Graph) -> IntArray:
-    return OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
+    return OPERATIONS.markers[graph.nodes.op]
 
 
 def _boxes(graph: Graph, drawn: IntArray, key: IntArray, frame_of: IntArray) -> tuple[tuple[Box, ...], IntArray]:
@@ -242,9 +243,7 @@ def _boxes(graph: Graph, drawn: IntArray, key: IntArray, frame_of: IntArray) -> 
         return (), box_of
     _, at, inverse, counts = np.unique(key[drawn], return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(at, kind="stable")
-    rank_of = np.empty(len(order), dtype=np.int64)
-    rank_of[order] = np.arange(len(order))
-    box_of[drawn] = rank_of[inverse]
+    box_of[drawn] = inverse_permutation(order)[inverse]
     names = OPERATIONS.names
     width = len(names)
     pairs, numbers = np.unique(box_of[drawn] * width + graph.nodes.op[drawn], return_counts=True)

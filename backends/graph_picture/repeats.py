@@ -15,6 +15,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 
 __all__ = ["Alike", "find_alike", "first_of_repeats"]
@@ -76,9 +77,7 @@ class _Contents:
         self._owner[opening] = scopes.parent[graph.nodes.scope[opening]]
         self._order = np.argsort(self._owner, kind="stable")
         self._start = np.searchsorted(self._owner[self._order], np.arange(len(scopes) + 1))
-        position = np.empty(len(graph), dtype=np.int64)
-        position[self._order] = np.arange(len(graph))
-        self._position = position
+        self._position = position = inverse_permutation(self._order)
         enters, parents = scopes.enter.tolist(), scopes.parent.tolist()
         starts = self._start.tolist()
         at = position.tolist()

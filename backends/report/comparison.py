@@ -15,7 +15,7 @@ import attrs
 
 from ...ir.forms.text import quote
 from ...ir.location import Location
-from ...linter.source import source_lines
+from ...ir.sources import lines_at
 from ...machine.units import format_ps
 from ...scheduler.result.schedule import Schedule
 from .data import ReportData
@@ -112,7 +112,7 @@ def _blame(
 
 
 def _text(place: Location) -> str:
-    lines = source_lines(place.file)
+    lines = lines_at(place)
     return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
 
 

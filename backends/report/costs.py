@@ -8,10 +8,10 @@ from html import escape
 import attrs
 import numpy as np
 
-from ...ir.ops import OPERATIONS, Family, Kind
+from ...ir.ops import OPERATIONS, Kind
+from ...ir.printable import printable
 from ...ir.tables import IntArray
 from ...linter.findings import Diagnostic
-from ...linter.source import printable
 from ...machine.units import format_ps
 from .charts import chain_times, short_size
 from .data import ReportData
@@ -36,7 +36,7 @@ def source_section(data: ReportData, lines: LineTable, paths: PagePaths) -> str:
     if not len(lines):
         return '<p class="mute">The source is not at hand.</p>'
     graph, best = data.graph, data.best
-    drawn = ~OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op]
+    drawn = ~OPERATIONS.markers[graph.nodes.op]
     counts = lines.sums(graph.nodes.stack, drawn.astype(np.int64))
     moving = OPERATIONS.mask(lambda op: op.kind in (Kind.TRANSFER, Kind.LINK))
     moved = lines.sums(graph.nodes.stack, np.where(moving[graph.nodes.op], graph.nodes.work0, 0))

@@ -123,22 +123,22 @@ def _edges(graph: Graph) -> dict[str, Any] | None:
 
 
 def _storages(data: ReportData) -> dict[str, Any]:
-    storages, live = data.graph.storages, data.liveness
+    graph, storages, live = data.graph, data.graph.storages, data.liveness
     names = sorted({int(name) for name in storages.name.tolist()})
-    place = np.zeros(len(data.graph.names), dtype=np.int64)
+    place = np.zeros(len(graph.names), dtype=np.int64)
     place[names] = np.arange(len(names))
     return {
-        "names": [quote(data.graph.names[name]) for name in names],
+        "names": [quote(graph.names[name]) for name in names],
         "name": pack(place[storages.name]),
-        "hbm": pack((~data.graph.in_scratch).astype(np.int64)),
+        "hbm": pack((~graph.in_scratch).astype(np.int64)),
         "rank": pack(storages.rank, delta=True),
         "address": pack(storages.address),
         "bytes": pack(live.held_bytes),
         "layout": pack(storages.layout),
         "scope": pack(storages.scope, delta=True),
         "stack": pack(storages.stack),
-        "born": pack(storages.born, delta=True),
-        "freed": pack(storages.freed, delta=True),
+        "born": pack(graph.acquired, delta=True),
+        "freed": pack(storages.freed if graph.is_scoped else graph.released + 1, delta=True),
     }
 
 

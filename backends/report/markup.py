@@ -7,7 +7,7 @@ from html import escape
 
 from ...ir.forms.text import quote
 
-__all__ = ["plural", "share", "shown", "table"]
+__all__ = ["share", "shown", "table"]
 
 
 def shown(text: str) -> str:
@@ -33,8 +33,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int, c
 def share(part: int, whole: int) -> str:
     """``12.5 %``."""
     return f"{100 * part / max(whole, 1):.1f} %"
-
-
-def plural(count: int, word: str) -> str:
-    """``1 node``, ``1,024 nodes``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

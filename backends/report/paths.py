@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import attrs
 
-from ...linter.source import shown_path
+from ...linter.source_places import shown_path
 
 __all__ = ["PagePaths"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from ...ir.forms.counts import plural
 from ...ir.forms.text import quote
 from ...ir.ops import OPERATIONS
 from ...ir.ranks import fold_ranks
@@ -14,7 +15,7 @@ from ..palette import ENGINE_COLOURS
 from .charts import cause_style, chain_bar, scratch_chart, size_text
 from .comparison import comparison
 from .data import NumbersRow, ReportData
-from .markup import plural, share, shown, table
+from .markup import share, shown, table
 from .paths import PagePaths
 from .picture import inline_svg
 

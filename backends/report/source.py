@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 
 from ...ir.columns import GraphColumns
+from ...ir.sources import source_lines
 from ...ir.tables import IntArray
-from ...linter.source import source_lines
 
 __all__ = ["LineTable", "SourceText", "collect_sources"]
 
@@ -34,7 +34,7 @@ def collect_sources(graph: GraphColumns) -> tuple[SourceText, ...]:
     found: list[SourceText] = []
     left = _LINES_SHOWN
     for file, numbers in _lines_by_file(graph).items():
-        lines = source_lines(file)
+        lines = source_lines(file, graph.digest_of(file))
         for first, last in _spans(lines, [number for number in numbers if number <= len(lines)]):
             if last - first < left:
                 found.append(SourceText(file, first, lines[first - 1 : last]))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...ir.forms.counts import plural
 from ...machine.units import format_ps
 from .charts import cause_style, chain_bar
 from .data import ReportData
 from .embedding import embedded_schedules
-from .markup import plural, share, shown
+from .markup import share, shown
 
 __all__ = ["size_line", "strip"]
 

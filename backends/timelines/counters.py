@@ -33,8 +33,8 @@ def counters_of(schedule: Schedule) -> tuple[Counter, ...]:
 
     - ``scratch cursor`` (with several memories one for each, under its name): the end of the highest allocation held,
       in bytes. Over a schedule's time an allocation is held from the start of its first access until the last node of
-      its scope (or whatever uses it later) has ended. At its largest it is the rank's peak, if the highest allocation
-      is accessed at all.
+      its scope (or whatever uses it later) has ended; without scopes, while it is live. At its largest it is the rank's
+      peak, if the highest allocation is accessed at all.
     - ``scratch live``: the rounded bytes of the allocations between the start of their first and the end of their last
       access.
     - ``in flight to rank R (direction)``: slots of a channel in use: from the start of a send until its receive has
@@ -59,7 +59,7 @@ def _scratch(schedule: Schedule) -> tuple[list[Counter], list[Counter]]:
     np.minimum.at(first, storage, schedule.start_ps[node])
     np.maximum.at(last, storage, schedule.end_ps[node])
     used = np.flatnonzero((first < never) & graph.in_scratch)
-    over = _scope_end_ps(schedule)[storages.scope[used]]
+    over = np.append(_scope_end_ps(schedule), 0)[storages.scope[used]]  # what has no scope is held while it is live
     size = graph.held_bytes[used]
     top = storages.address[used] + size
     held, live = [], []

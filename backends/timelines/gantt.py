@@ -6,26 +6,19 @@ Written by hand: the text is small, needs no library, and every slice carries th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from pathlib import Path
 
-import attrs
-
-from ...ir.errors import OptionError
 from ...ir.forms.text import format_node, quote
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.output import check_output, write_output
 from ...machine.units import format_ps
 from ...scheduler.result.schedule import Schedule
 from ..palette import ENGINE_COLOURS, engine_kind
-from ..picture_format import choose_format
 from .gantt_slices import Slices, merge_below, schedule_name, slices_of
 from .time_axis import exact_time, ticks
 
-__all__ = ["GANTT_CSS", "MERGE_ABOVE", "Gantt", "draw_gantt", "gantt_svg"]
+__all__ = ["GANTT_CSS", "MERGE_ABOVE", "gantt_svg"]
 
 #: Above so many slices in one picture those narrower than a pixel are merged.
 MERGE_ABOVE = 20_000
@@ -73,41 +66,6 @@ GANTT_CSS = """
     f".gantt text.name.{kind.replace('_', '-')} {{ fill: {colour.ink}; }}\n"
     for kind, colour in ENGINE_COLOURS.items()
 )
-
-
-@attrs.frozen
-class Gantt:
-    """What :func:`draw_gantt` made: the SVG text, the file written (None: none was asked for), and a sentence for each
-    thing that the picture leaves out. In a notebook it shows itself."""
-
-    svg: str = attrs.field(repr=False)
-    path: Path | None
-    notes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join([str(self.path or "Gantt chart (svg)"), *self.notes])
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-
-def draw_gantt(schedules: Schedule | Sequence[Schedule], path: str | os.PathLike[str] | None = None) -> Gantt:
-    """A Gantt chart of one schedule, or of several one under the other on one time axis, as SVG.
-
-    Engines are rows under their rank, with a row for each lane; the critical chain is outlined; the bound is a dashed
-    line; each slice tells its node and its times when pointed at. With more than 20,000 slices those narrower than a
-    pixel are merged, and the picture says so. Raises ``OptionError`` for an extension other than .svg and for no
-    schedule at all, ``OutputError`` where the file cannot be written.
-    """
-    choose_format(path, None, ("svg",))
-    if path is not None:
-        check_output(path)
-    several = [schedules] if isinstance(schedules, Schedule) else list(schedules)
-    if not several:
-        raise OptionError("no schedule to draw", help="pass the result of ks.schedule, or several of them")
-    svg, notes = gantt_svg(several)
-    written = write_output(path, svg.encode()) if path is not None else None
-    return Gantt(svg, written, notes)
 
 
 def gantt_svg(

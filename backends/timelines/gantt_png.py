@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from ...ir.forms.text import quote
 from ...ir.tables import IntArray
@@ -19,6 +21,7 @@ from ...scheduler.result.schedule import Schedule
 from ..palette import ENGINE_COLOURS, engine_colour, engine_kind
 from .gantt import MERGE_ABOVE
 from .gantt_slices import merge_below, schedule_name, slices_of
+from .png_fonts import fonts_for
 from .time_axis import ticks
 
 __all__ = ["gantt_png"]
@@ -26,12 +29,14 @@ __all__ = ["gantt_png"]
 _WIDTH, _DPI = 13.0, 120  # inches, pixels an inch
 _PLOT = 0.85  # of the width
 _ROW, _TITLE, _AXIS = 0.19, 0.42, 0.45  # inches
+_CHARACTERS_NAMED = 8
 _MOST_PIXELS = 30_000  # Agg draws no figure higher than 2 ** 16; viewers give up long before
 
 
 def gantt_png(schedules: Sequence[Schedule]) -> tuple[bytes, tuple[str, ...]]:
-    """The picture's bytes and what it leaves out: nothing. Of many slices those narrower than a pixel that share one
-    are drawn as one, as pale as the lane rests in it, which is what the eye would see of them.
+    """The picture's bytes and what it leaves out: characters that no installed font has. Of many slices those narrower
+    than a pixel that share one are drawn as one, as pale as the lane rests in it, which is what the eye would see of
+    them.
 
     Engines are rows under their rank, a row for each lane, on one time axis; the critical chain has a line below its
     slices; the bound is dashed.
@@ -50,10 +55,23 @@ def gantt_png(schedules: Sequence[Schedule]) -> tuple[bytes, tuple[str, ...]]:
         _draw(axes, schedule, names, row_of, span)
         last = schedule is schedules[-1]
         axes.set_xticks([at for at, _ in ticks(span, 10)], [label if last else "" for _, label in ticks(span, 10)])
+    missing = _set_fonts(figure)
     picture = io.BytesIO()
     # Without the program's version the same schedules give the same bytes.
-    figure.savefig(picture, format="png", metadata={"Software": None})
-    return picture.getvalue(), ()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)  # a note says so
+        figure.savefig(picture, format="png", metadata={"Software": None})
+    note = f"no font here has {missing}: they are drawn as boxes; a .svg is shown in its reader's fonts"
+    return picture.getvalue(), (note,) if missing else ()
+
+
+def _set_fonts(figure: Figure) -> str:
+    """Fonts for all texts of a figure; the characters that none of them has."""
+    written = [text for text in figure.findobj(Text) if text.get_text()]
+    families, missing = fonts_for(text.get_text() for text in written)
+    for text in written if len(families) > 1 else ():
+        text.set(fontfamily=families, fontweight="normal")  # few fonts of other scripts have a bold one
+    return ", ".join(missing[:_CHARACTERS_NAMED]) + (", ..." if len(missing) > _CHARACTERS_NAMED else "")
 
 
 def _rows(schedule: Schedule) -> tuple[list[str], IntArray]:

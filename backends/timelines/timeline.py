@@ -106,7 +106,7 @@ def _schedules(given: Schedule | Ladder | Iterable[Schedule]) -> tuple[list[Sche
                 help="kernscope schedule shows the cycle of waits",
             )
         return several, notes
-    several = list(given)
+    several = list(given) if isinstance(given, Iterable) else [given]
     if not several:
         raise OptionError("no schedule to show", help="pass the result of ks.schedule, or several of them")
     for one in several:

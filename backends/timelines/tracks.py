@@ -8,7 +8,8 @@ import attrs
 import numpy as np
 
 from ...ir.forms.text import quote
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from ...scheduler.result.schedule import Schedule
 from ...scheduler.search.lanes import placement_order
@@ -54,7 +55,7 @@ class Moments:
 def shown_nodes(schedule: Schedule) -> IntArray:
     """``(n,)`` bool: all nodes but the scope markers. Those take no time, wait for nothing and are waited for by
     nothing: where the policy lets them, all of them happen at time 0. Every other node tells its scope."""
-    shown: IntArray = OPERATIONS.mask(lambda op: op.family is not Family.MARKER)[schedule.graph.nodes.op]
+    shown: IntArray = ~OPERATIONS.markers[schedule.graph.nodes.op]
     return shown
 
 
@@ -86,8 +87,7 @@ def plan_tracks(schedule: Schedule) -> TrackPlan:
 def moments_of(schedule: Schedule) -> Moments:
     """Everything that a timeline shows of a schedule, in order."""
     start, end = schedule.start_ps, schedule.end_ps
-    place = np.empty(len(schedule), dtype=np.int64)
-    place[placement_order(schedule.problem.dag, start)] = np.arange(len(schedule))
+    place = inverse_permutation(placement_order(schedule.problem.dag, start))
     shown = shown_nodes(schedule)
     long, short = np.flatnonzero(shown & (end > start)), np.flatnonzero(shown & (end == start))
     node = np.concatenate((long, short, long))

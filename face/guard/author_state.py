@@ -23,6 +23,8 @@ class _State:
     folder: str | None
     arguments: list[str]
     module_path: list[str]
+    module_finders: list[Any]
+    recursion_limit: int
     environment: dict[str, str]
     warning_filters: list[Any]
     show_warning: Any
@@ -40,6 +42,8 @@ class _State:
             folder=folder,
             arguments=list(sys.argv),
             module_path=list(sys.path),
+            module_finders=list(sys.meta_path),
+            recursion_limit=sys.getrecursionlimit(),
             environment=dict(os.environ),
             warning_filters=list(warnings.filters),
             show_warning=warnings.showwarning,
@@ -54,6 +58,9 @@ class _State:
                 os.chdir(self.folder)
         sys.argv = list(self.arguments)
         sys.path[:] = self.module_path
+        sys.meta_path[:] = self.module_finders
+        with contextlib.suppress(RecursionError):  # theirs, and less than what is in use by now
+            sys.setrecursionlimit(self.recursion_limit)
         if dict(os.environ) != self.environment:
             os.environ.clear()
             os.environ.update(self.environment)
@@ -85,5 +92,7 @@ class AuthorState:
         try:
             yield
         finally:
-            self._theirs = _State.now()
+            limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(limit, ours.recursion_limit))  # what follows may need more than theirs
+            self._theirs = attrs.evolve(_State.now(), recursion_limit=limit)
             ours.restore()

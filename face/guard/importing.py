@@ -27,6 +27,10 @@ def import_file(path: str, guard: Guard) -> ModuleType:
     as its imports name. Raises ``KernelFileError``."""
     file = Path(path)
     if not file.exists():
+        if file.is_symlink():
+            raise KernelFileError(
+                f"{path!r} is a link to {os.readlink(file)!r}, and nothing is there", help="give the file itself"
+            )
         near = [p.name for p in file.parent.glob("*.py")] if file.parent.is_dir() else []
         raise KernelFileError(f"no file {path!r}", help=did_you_mean(file.name, sorted(near), what="files there"))
     if file.is_dir():
@@ -35,9 +39,13 @@ def import_file(path: str, guard: Guard) -> ModuleType:
         raise KernelFileError(
             f"{path!r} is no Python file", help="give a kernel file, *.py, or a graph saved by kernscope trace -o"
         )
+    if not file.is_file():
+        raise KernelFileError(
+            f"{path!r} is no regular file", help="write what comes from there to a file: path/file.py"
+        )
     resolved = file.resolve()  # before the author's code can change the folder
     levels = _relative_levels(resolved)
-    with guard.running(f"importing {path}", lambda error: _import_failure(shown_path(path), error)):
+    with guard.running(f"importing {path}", lambda error: _import_failure(shown_path(path), error, resolved)):
         try:
             return _import_from_package(resolved, levels) if levels else _import_alone(resolved)
         except KernscopeError as error:
@@ -140,12 +148,20 @@ def _identifier(text: str) -> str:
     return re.sub(r"[^0-9a-zA-Z_]", "_", text)
 
 
-def _import_failure(source: str, error: BaseException) -> KernelFileError:
-    places = [("here", place)] if (place := _place_of(error)) else []
+def _import_failure(source: str, error: BaseException, file: Path | None = None) -> KernelFileError:
+    place = _place_of(error)
+    if place is None and file is not None and isinstance(error, SyntaxError):
+        place = Location(str(file), _line_of_null(file))  # Python says neither file nor line
+    places = [("here", place)] if place else []
     what = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else raised(error)
     return KernelFileError(
         f"cannot import {source}: {what}", help="the file must import without errors; run it with python", places=places
     )
+
+
+def _line_of_null(file: Path) -> int:
+    """The line of a file's first null byte, which no line of Python can hold; the first one where it has none."""
+    return file.read_bytes().partition(b"\0")[0].count(b"\n") + 1
 
 
 def _place_of(error: BaseException) -> Location | None:

@@ -42,6 +42,11 @@ class ToolStream:
         self._do("write", text)
         return len(text)
 
+    def write_last(self, text: str) -> None:
+        """Write the last that the tool has to say, from whichever thread ends the process."""
+        self._do("write", text)
+        self._do("flush")
+
     def writelines(self, lines: list[str]) -> None:
         """Write each."""
         for line in lines:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 from ...ir.errors import TimeLimitError
@@ -15,13 +15,15 @@ from ...ir.frames import code_location, is_author_file
 from ...ir.location import Location
 from ...linter import Diagnostic
 
-__all__ = ["DEFAULT_TIMEOUT_S", "time_limit"]
+__all__ = ["DEFAULT_TIMEOUT_S", "LastWords", "time_limit"]
 
 DEFAULT_TIMEOUT_S = 120.0
 #: How long code may take to notice that its time is up: to leave its `finally` blocks.
 _GRACE_S = 2.0
 
 _HELP = "mend the loop that never ends, take a smaller launch, or allow more: --timeout SECONDS"
+#: What a process says of the limit that ends it, from another thread than the one that is stuck.
+LastWords = Callable[[TimeLimitError], None]
 #: As it was before anybody could replace it.
 _end_process = os._exit
 
@@ -44,14 +46,20 @@ class _Limit:
         return self.error
 
 
+def _on_standard_error(error: TimeLimitError) -> None:
+    os.write(2, f"{Diagnostic.of_error(error)}\n".encode(errors="backslashreplace"))
+
+
 @contextlib.contextmanager
-def time_limit(seconds: float | None, what: str, *, ends_process: bool = False) -> Iterator[None]:
+def time_limit(
+    seconds: float | None, what: str, *, ends_process: bool = False, last_words: LastWords = _on_standard_error
+) -> Iterator[None]:
     """Raise ``TimeLimitError``, with the author's line, for whatever runs inside longer than that; None is no limit.
 
     It is raised by a timer, in a process's main thread. ``ends_process``: what pays no heed to it, and what has no such
-    timer (Windows, other threads), ends the process with the error as its last line and exit status 2. Without it that
-    goes on, and whoever waits for the process has to end it. Native code that keeps the interpreter to itself cannot be
-    stopped from inside its process.
+    timer (Windows, other threads), ends the process with exit status 2, after its ``last_words``: by default the error
+    on standard error. Without it that goes on, and whoever waits for the process has to end it. Native code that keeps
+    the interpreter to itself cannot be stopped from inside its process.
     """
     if seconds is None:
         yield
@@ -60,7 +68,7 @@ def time_limit(seconds: float | None, what: str, *, ends_process: bool = False) 
     with contextlib.ExitStack() as watching:
         has_timer = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         if ends_process:
-            watching.enter_context(_watched(limit, seconds + _GRACE_S if has_timer else seconds))
+            watching.enter_context(_watched(limit, seconds + _GRACE_S if has_timer else seconds, last_words))
         try:
             with _alarmed(limit) if has_timer else contextlib.nullcontext():
                 yield
@@ -99,7 +107,7 @@ def _alarmed(limit: _Limit) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _watched(limit: _Limit, seconds: float) -> Iterator[None]:
+def _watched(limit: _Limit, seconds: float, last_words: LastWords) -> Iterator[None]:
     """With a thread that ends the process."""
     done = threading.Event()
     watched = threading.get_ident()
@@ -108,10 +116,11 @@ def _watched(limit: _Limit, seconds: float) -> Iterator[None]:
         if done.wait(seconds):
             return
         error = limit.error or limit.passed(sys._current_frames().get(watched))
-        text = f"{Diagnostic.of_error(error)}\n".encode(errors="backslashreplace")
-        with contextlib.suppress(OSError):
-            os.write(2, text)
-        _end_process(2)
+        try:
+            with contextlib.suppress(OSError):
+                last_words(error)
+        finally:
+            _end_process(2)
 
     threading.Thread(target=watch, name="kernscope time limit", daemon=True).start()
     try:

@@ -6,7 +6,7 @@ SHA-256 of everything before it. The header names the operations of the column `
 version's operation table keep their meaning.
 
 Nothing is executed on reading. The file's own size bounds what is allocated: all lengths are checked against it, every
-value is checked for its type, and :func:`kernscope.ir.load.load` verifies the graph before anyone sees it.
+value is checked for its type, and :func:`kernscope.ir.load.load_graph` verifies the graph before anyone sees it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from ..dtypes import DType
 from ..errors import GraphFormatError, KernscopeError
 from ..layout import Layout, Shape
 from ..memories import Memory
-from ..ops import OPERATIONS
+from ..ops import OPERATIONS, Kind
 from ..output import check_output, write_output
+from ..printable import printable
 from ..tables import (
     AccessTable,
     BoundsFault,
@@ -43,12 +44,12 @@ from ..tables import (
 )
 from ..target import Target
 
-__all__ = ["VERSION", "is_saved_graph", "read_fields", "write_columns"]
+__all__ = ["TABLES", "VERSION", "brief", "is_saved_graph", "read_fields", "write_columns"]
 
-VERSION = 2
+VERSION = 3
 _MAGIC = b"kernscope-graph\n"
 _DIGEST = 32
-_TABLES: dict[str, type[Table]] = {
+TABLES: dict[str, type[Table]] = {
     "nodes": NodeTable,
     "accesses": AccessTable,
     "storages": StorageTable,
@@ -57,8 +58,13 @@ _TABLES: dict[str, type[Table]] = {
     "frames": FrameTable,
     "stacks": StackTable,
 }
+_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NONE}
 #: Sizes, offsets and strides stay far inside int64, so that sums and products of a few cannot overflow.
 _LARGEST = 1 << 48
+#: So much of a message is shown that quotes the file.
+_BRIEF = 300
+#: The attributes that hold a kernel's own numbers, and no sizes.
+_NUMBERS = ("scalars", "value", "pad")
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -73,13 +79,15 @@ def write_columns(graph: GraphColumns, path: str | os.PathLike[str]) -> None:
 def _dump(graph: GraphColumns) -> bytes:
     columns = [
         np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<"), copy=False).tobytes()
-        for name in _TABLES
+        for name in TABLES
         for column in getattr(graph, name).columns().values()
     ]
-    header = {
+    header: dict[str, Any] = {
         "version": VERSION,
         "kernel": graph.kernel,
         "machine": graph.machine,
+        "machine_toml": graph.machine_toml,
+        "digests": dict(graph.digests or {}),
         "ranks": graph.ranks,
         "buffers": graph.buffers,
         "target": attrs.asdict(graph.target),
@@ -89,8 +97,10 @@ def _dump(graph: GraphColumns) -> bytes:
         "attributes": [{key: _encode(value) for key, value in entry.items()} for entry in graph.attributes],
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
         "unentered_scopes": list(graph.unentered_scopes),
-        "rows": {name: len(getattr(graph, name)) for name in _TABLES},
+        "rows": {name: len(getattr(graph, name)) for name in TABLES},
     }
+    if not graph.is_scoped:
+        header["nodes_by_rank"] = np.bincount(graph.nodes.rank, minlength=graph.ranks).tolist()
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     body = b"".join([_MAGIC, len(text).to_bytes(8, "little"), text, *columns])
     return body + hashlib.sha256(body).digest()
@@ -113,7 +123,9 @@ def _encode(value: Any) -> Any:
 
 
 def is_saved_graph(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins like a saved graph."""
+    """Whether a regular file begins like a saved graph: opening a FIFO would wait for a writer."""
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -130,11 +142,17 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         return _parse(data)
     except GraphFormatError as error:
-        error.message = f"{str(path)!r}: {error.message}"
+        error.message = f"{str(path)!r}: {brief(error.message)}"
         raise
     except (KernscopeError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         what = error.message if isinstance(error, KernscopeError) else f"{type(error).__name__}: {error}"
-        raise _bad(f"{str(path)!r}: its header does not hold together ({what})") from None
+        raise _bad(f"{str(path)!r}: its header does not hold together ({brief(what)})") from None
+
+
+def brief(text: str) -> str:
+    """What a file says, for a message: in one line, and not at any length."""
+    shown = printable(text)
+    return shown if len(shown) <= _BRIEF else f"{shown[:_BRIEF]}..."
 
 
 def _bad(message: str, help: str = "save the graph again; a file changed by hand cannot be read") -> GraphFormatError:
@@ -165,11 +183,13 @@ def _parse(data: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kernel": _of(str, header["kernel"]),
         "machine": _of(str, header["machine"]),
+        "machine_toml": _of(str, header["machine_toml"]),
+        "digests": {_of(str, k): _of(str, v) for k, v in _of(dict, header["digests"]).items()},
         "target": _target(header["target"]),
         "names": tuple(_of(str, name) for name in _of(list, header["names"])),
         "layouts": tuple(_layout(entry) for entry in _of(list, header["layouts"])),
         "attributes": tuple(
-            {_of(str, key): _decode(value) for key, value in _of(dict, entry).items()}
+            {_of(str, key): _decode(value, key in _NUMBERS) for key, value in _of(dict, entry).items()}
             for entry in _of(list, header["attributes"])
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
@@ -177,22 +197,26 @@ def _parse(data: bytes) -> dict[str, Any]:
     }
     fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)
-    if ranks > len(fields["scopes"]):
+    # Something that the file holds for each rank bounds their number: a scope, or where there is none, a count.
+    counts = _of(list, header.get("nodes_by_rank", []))
+    if counts and not len(fields["scopes"]) and len(counts) != ranks:
+        raise _bad(f"{ranks:,} ranks, but counts of nodes for {len(counts):,}")
+    if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
     return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
 
 
 def _columns(rows: Mapping[str, Any], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:
-    counts = {name: _integer(rows[name], 0) for name in _TABLES}
+    counts = {name: _integer(rows[name], 0) for name in TABLES}
     needed = sum(
         counts[name] * sum(np.dtype(dtype).itemsize for dtype in table.dtypes.values())
-        for name, table in _TABLES.items()
+        for name, table in TABLES.items()
     )
     if needed != len(data):
         raise _bad(f"its columns take {needed:,} bytes, but there are {len(data):,}")
     tables: dict[str, Table] = {}
     at = 0
-    for name, table in _TABLES.items():
+    for name, table in TABLES.items():
         columns = {}
         for column, dtype in table.dtypes.items():
             stored = np.dtype(dtype).newbyteorder("<")
@@ -272,10 +296,17 @@ def _memory(entry: Any) -> Memory:
         bytes=_integer(values.pop("bytes"), 0),
         align=_integer(values.pop("align"), 1),
         is_global=_of(bool, values.pop("is_global")),
+        reached_by=tuple(_kind(kind) for kind in _of(list, values.pop("reached_by"))),
     )
     if values:
         raise _bad("a memory that no machine has")
     return memory
+
+
+def _kind(entry: Any) -> Kind:
+    if not isinstance(entry, str) or entry not in _KINDS:
+        raise _bad("an engine of a kind that no machine has")
+    return _KINDS[entry]
 
 
 def _fault(entry: Any) -> BoundsFault:
@@ -283,14 +314,15 @@ def _fault(entry: Any) -> BoundsFault:
     return BoundsFault(_integer(node, 0), _integer(storage, 0), _shape(lower), _shape(upper))
 
 
-def _decode(value: Any) -> Any:
+def _decode(value: Any, is_number: bool) -> Any:
+    """An attribute; where it is a number that a kernel computes with, its operation's rule says how large it can be."""
     match value:
         case bool() | str() | None:
             return value
         case int():
-            return _integer(value)
+            return value if is_number else _integer(value)
         case list():
-            return tuple(_decode(item) for item in value)
+            return tuple(_decode(item, is_number) for item in value)
         case {"float": str(text)} if len(value) == 1:
             return float.fromhex(text)
         case {"dtype": str(name)} if len(value) == 1:

@@ -14,21 +14,17 @@ from ..columns import GraphColumns
 from ..dtypes import DType
 from ..memories import Memory
 from ..ops import OPERATIONS, End
-from ..tables import Mode
+from ..printable import printable as quote
+from ..tables import UNPLACED, Mode
 from ..target import Target
 
 __all__ = ["describe_access", "format_graph", "format_node", "quote"]
 
 
-def quote(name: str) -> str:
-    """A name in one line of printable characters: anything else is escaped."""
-    return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
-
-
 def _escaped(name: str) -> str:
     """As :func:`quote`, and different names stay different: a backslash is doubled, so that a line break and a name
     that spells one with a backslash do not look alike."""
-    return name.replace("\\", "\\\\") if name.isprintable() else quote(name)
+    return quote(name.replace("\\", "\\\\"))
 
 
 def describe_access(graph: GraphColumns, row: int) -> str:
@@ -41,10 +37,11 @@ def describe_access(graph: GraphColumns, row: int) -> str:
     name = _escaped(graph.names[storages.name[storage]])
     if not graph.in_scratch[storage]:
         return f"{name}+{offset} {view!r}"
-    address = int(storages.address[storage]) + offset * view.dtype.itemsize
+    start = int(storages.address[storage])
+    address = "?" if start == UNPLACED else f"{start + offset * view.dtype.itemsize:#x}"
     memory = graph.target.memory_names[storages.memory[storage]]
     where = "" if memory == graph.target.results else f"{_escaped(memory)}:"
-    text = f"{name or f'#{storage}'}@{where}{address:#x} {view!r}"
+    text = f"{name or f'#{storage}'}@{where}{address} {view!r}"
     return text if view is whole else f"{text} of {whole!r}"
 
 
@@ -108,7 +105,9 @@ def format_graph(graph: GraphColumns) -> str:
     """The whole graph: target, tensors, then each rank's nodes, indented by scope."""
     t = graph.target
     lines = [
-        f"kernel {_escaped(graph.kernel)} ranks={graph.ranks}" + (f" buffers={graph.buffers}" if graph.buffers else ""),
+        f"kernel {_escaped(graph.kernel)} ranks={graph.ranks}"
+        + (f" buffers={graph.buffers}" if graph.buffers else "")
+        + ("" if graph.is_scoped else " lifetimes=automatic"),
         f"target {_memories(t)} topology={t.topology}"
         + (f"({','.join(map(str, t.shape))}{' wraps' if t.wraps else ''})" if t.shape else "")
         + f" slots={t.slots}",

@@ -3,9 +3,10 @@ code."""
 
 from __future__ import annotations
 
-from . import movement, reductions
+from . import movement, rearranging, reductions
 from .elementwise import TABLE as OPERATIONS
-from .elementwise import cast_array, check_scalar, common_dtype
+from .elementwise import common_dtype
+from .numbers import cast_array, check_scalar
 from .operation import (
     NO_WORK,
     Cost,
@@ -41,5 +42,6 @@ __all__ = [
     "check_scalar",
     "common_dtype",
     "movement",
+    "rearranging",
     "reductions",
 ]

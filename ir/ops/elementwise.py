@@ -1,73 +1,28 @@
 """Elementwise operations: operators, functions, comparisons, bits, ``where`` and ``cast``.
 
 Each is one decorated function: its name is the operation's, its parameters the operands, its docstring the
-documentation, its body the numpy evaluation. All computing is done in f32 for floats (rounded once, to the result) and
-in the promoted integer type, wrapping around, for integers.
+documentation, its body the numpy evaluation. All computing is done in f32 for floats (rounded once, to the result; in
+f64 for f64) and in the promoted integer type, wrapping around, for integers.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, broadcast_shapes
-from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Scalar, Work, operand_dtypes
+from .functions import erf_of, fused, high_product
+from .numbers import Array, cast_array, check_scalar
+from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Work, operand_dtypes
 
-__all__ = ["TABLE", "cast_array", "check_scalar", "common_dtype"]
+__all__ = ["TABLE", "common_dtype"]
 
 TABLE = OperationTable()
-Array = np.ndarray[Any, np.dtype[Any]]
-
-_INTEGER_RANGE = {d: (np.iinfo(d.numpy).min, np.iinfo(d.numpy).max) for d in dtypes.ALL if d.is_integer}
-
-_FLOAT_RANGE = {
-    d: float(ml_dtypes.finfo(d.numpy).max)  # type: ignore[no-untyped-call]  # its stub has no types
-    for d in dtypes.ALL
-    if d.is_float
-}
-_WITHOUT_INFINITY = frozenset(d for d in _FLOAT_RANGE if not np.isinf(np.float32(np.inf).astype(d.numpy)))
-
-#: From here on ``float(value)`` overflows.
-_BEYOND_FLOATS = 1 << 1023
-
-
-def check_scalar(value: Scalar, dtype: DType) -> None:
-    """Refuse a number that a dtype cannot hold (``DTypeError``): an integer outside an integer dtype, a finite number
-    that a float dtype rounds to infinity (or NaN), an infinity where the dtype has none. What is rounded to another
-    finite number passes, a NaN and an infinity that the dtype has do, too."""
-    if isinstance(value, bool):
-        return
-    if dtype.is_integer and isinstance(value, int):
-        low, high = _INTEGER_RANGE[dtype]
-        if not low <= value <= high:
-            raise DTypeError(f"{value} does not fit {dtype} ({low} to {high})", help="widen the tensor: h.to(tl.int32)")
-    if dtype.is_float:
-        _check_float(value, dtype)
-
-
-def _check_float(value: float, dtype: DType) -> None:
-    largest = _FLOAT_RANGE[dtype]
-    if -largest <= value <= largest or value != value:
-        return
-    if isinstance(value, int) and abs(value) >= _BEYOND_FLOATS:
-        raise DTypeError(f"an integer of {value.bit_length()} bits does not fit {dtype}", help="scale it down")
-    infinite, has_infinity = math.isinf(value), dtype not in _WITHOUT_INFINITY
-    # A little beyond the largest number is still rounded to it.
-    if (infinite and has_infinity) or np.isfinite(cast_array(float(value), dtype).astype(np.float32)):
-        return
-    sign = "-" if value < 0 else ""
-    choices = [f"use {sign}{largest:g}"]
-    choices += [f'float("{sign}inf") for infinity'] if has_infinity else []
-    choices += ["widen the tensor: h.to(tl.float32)"] if dtype is not dtypes.float32 else []
-    range_text = f"largest {largest:g}" if has_infinity else f"largest {largest:g}, no infinity"
-    raise DTypeError(f"{value:g} does not fit {dtype} ({range_text})", help=", or ".join(choices))
 
 
 def common_dtype(operands: Sequence[Operand]) -> DType:
@@ -93,24 +48,6 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
         if not isinstance(operand, Layout):
             check_scalar(operand, common)
     return common
-
-
-def cast_array(array: Any, dtype: DType) -> Array:
-    """An array (or scalar) rounded to a dtype; the same array where nothing changes.
-
-    What is out of range follows the target: infinity, NaN for f8e4m3; from a float to an integer the nearest integer
-    there is, and 0 for NaN; from an integer to a narrower one its low bits.
-    """
-    source = np.asarray(array)
-    if source.dtype == dtype.numpy:
-        return source
-    with np.errstate(all="ignore"):
-        if dtype.is_integer and source.dtype.kind not in "iub":
-            # C leaves this conversion undefined, and processors differ. f64 holds every i32 exactly.
-            limits = np.iinfo(dtype.numpy)
-            wide = np.clip(source.astype(np.float64), int(limits.min), int(limits.max))
-            source = np.where(np.isnan(wide), 0.0, wide)
-        return source.astype(dtype.numpy)
 
 
 def _shape(operands: Sequence[Operand]) -> Shape:
@@ -154,6 +91,13 @@ def _shifts(operands: Sequence[Operand]) -> DType:
     return common
 
 
+def _wide_products(operands: Sequence[Operand]) -> DType:
+    common = common_dtype(operands)
+    if not common.is_integer or common.itemsize < 4:
+        raise DTypeError(f"high half of a product of {common}", help="it takes 32 or 64 bits: h.to(tl.int32)")
+    return common
+
+
 _FAMILIES = {1: Family.UNARY, 2: Family.BINARY, 3: Family.TERNARY}
 
 
@@ -163,14 +107,12 @@ def _elementwise(
     *,
     result: DType | None = None,
     linear: Linear | None = None,
-    name: str = "",
-    public: bool = True,
 ) -> Callable[[Callable[..., Array]], Operation]:
     """Declare an elementwise operation: ``operand_rule`` gives the dtype that the operands are brought to, which is
     the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it."""
 
     def declare(body: Callable[..., Array]) -> Operation:
-        operation_name = name or body.__name__.rstrip("_")
+        operation_name = body.__name__.rstrip("_")
 
         def rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
             operand_type = operand_rule(operands)
@@ -178,8 +120,7 @@ def _elementwise(
 
         def evaluate(*values: Any, result: DType, operands: Sequence[Operand]) -> Array:
             operand_type = operand_rule(operands)
-            compute = dtypes.float32 if operand_type.is_float else operand_type
-            ready = [cast_array(cast_array(value, operand_type), compute) for value in values]
+            ready = [cast_array(cast_array(value, operand_type), operand_type.computed_in) for value in values]
             with np.errstate(all="ignore"):
                 return cast_array(body(*ready), result)
 
@@ -195,7 +136,6 @@ def _elementwise(
                 evaluate=evaluate,
                 work=_elements,
                 doc=" ".join((body.__doc__ or "").split()),
-                public=public,
             )
         )
 
@@ -205,43 +145,43 @@ def _elementwise(
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), adds=True))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1), adds=True))
 def add(a: Array, b: Array) -> Array:
     """``a + b``. Example: ``total = x + y``."""
     return a + b
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), adds=True))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1), adds=True))
 def sub(a: Array, b: Array) -> Array:
     """``a - b``. Example: ``centred = x - mean``."""
     return a - b
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0, 1), jointly=False))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1), jointly=False))
 def mul(a: Array, b: Array) -> Array:
     """``a * b``. Example: ``scaled = scores * 0.125``."""
     return a * b
 
 
-@_elementwise(_transcendental, Cost.DIVISION, public=False, linear=Linear((0,), jointly=False))
+@_elementwise(_transcendental, Cost.DIVISION, linear=Linear((0,), jointly=False))
 def div(a: Array, b: Array) -> Array:
     """``a / b``; integers give f32. Example: ``o = acc / l``."""
     return a / b
 
 
-@_elementwise(_numeric, Cost.DIVISION, public=False)
+@_elementwise(_numeric, Cost.DIVISION)
 def floordiv(a: Array, b: Array) -> Array:
     """``a // b``, rounded down as in Python; an integer divided by zero gives 0. Example: ``row = i // 128``."""
     return a // b
 
 
-@_elementwise(_numeric, Cost.DIVISION, public=False)
+@_elementwise(_numeric, Cost.DIVISION)
 def mod(a: Array, b: Array) -> Array:
     """``a % b`` with the sign of ``b`` as in Python; an integer modulo zero gives 0. Example: ``col = i % 128``."""
     return a % b
 
 
-@_elementwise(_numeric, Cost.TRANSCENDENTAL, public=False)
+@_elementwise(_numeric, Cost.TRANSCENDENTAL)
 def pow_(a: Array, b: Array) -> Array:
     """``a ** b``; a negative power of an integer is rounded toward zero. Example: ``x ** 2``."""
     if a.dtype.kind == "f":
@@ -253,7 +193,7 @@ def pow_(a: Array, b: Array) -> Array:
     return np.where(b < 0, reciprocal.astype(a.dtype), whole)
 
 
-@_elementwise(_numeric, Cost.SIMPLE, public=False, linear=Linear((0,)))
+@_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0,)))
 def neg(x: Array) -> Array:
     """``-x``. Example: ``-x``."""
     return np.negative(x)
@@ -267,10 +207,18 @@ def abs_(x: Array) -> Array:
 
 @_elementwise(_numeric, Cost.SIMPLE, linear=Linear((0, 1, 2), adds=True))
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """``a * b + c``; floats through f64, so that the product is exact. Example: ``tl.fma(x, scale, shift)``."""
+    """``a * b + c`` with the product exact: floats through f64, f64 rounded once. Example: ``tl.fma(x, scale,
+    shift)``."""
     if a.dtype.kind != "f":
         return a * b + c
-    return a.astype(np.float64) * b + c
+    return fused(a, b, c) if a.dtype == np.float64 else a.astype(np.float64) * b + c
+
+
+@_elementwise(_wide_products, Cost.SIMPLE)
+def mulhi(a: Array, b: Array) -> Array:
+    """The high half of the product of two integers of 32 or 64 bits, signed ones with their sign. Example:
+    ``tl.mulhi(counter, key)``."""
+    return high_product(a, b)
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -324,13 +272,10 @@ def sigmoid(x: Array) -> Array:
     return np.float32(1) / (np.float32(1) + np.exp(-x))
 
 
-_ERF = np.frompyfunc(math.erf, 1, 1)
-
-
 @_elementwise(_transcendental, Cost.TRANSCENDENTAL)
 def erf(x: Array) -> Array:
     """Gauss error function. Example: ``gelu = 0.5 * x * (1 + tl.erf(x * 0.70710678))``."""
-    return np.asarray(_ERF(x.astype(np.float64)), dtype=np.float64).astype(np.float32)
+    return erf_of(x.astype(np.float64, copy=False))
 
 
 @_elementwise(_transcendental, Cost.TRANSCENDENTAL)
@@ -384,37 +329,37 @@ def clamp(x: Array, low: Array, high: Array) -> Array:
 # --- comparisons ----------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def lt(a: Array, b: Array) -> Array:
     """``a < b``, a bool tensor. Example: ``mask = cols < n``."""
     return a < b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def le(a: Array, b: Array) -> Array:
     """``a <= b``, a bool tensor. Example: ``causal = cols <= rows``."""
     return a <= b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def gt(a: Array, b: Array) -> Array:
     """``a > b``, a bool tensor. Example: ``x > 0``."""
     return a > b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def ge(a: Array, b: Array) -> Array:
     """``a >= b``, a bool tensor. Example: ``rows >= cols``."""
     return a >= b
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def eq(a: Array, b: Array) -> Array:
     """``a == b``, a bool tensor. Example: ``labels == 0``."""
     return np.asarray(a == b)
 
 
-@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_, public=False)
+@_elementwise(_ordered, Cost.SIMPLE, result=dtypes.bool_)
 def ne(a: Array, b: Array) -> Array:
     """``a != b``, a bool tensor. Example: ``labels != 0``."""
     return np.asarray(a != b)
@@ -423,37 +368,37 @@ def ne(a: Array, b: Array) -> Array:
 # --- bits -----------------------------------------------------------------------------------------------------------
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def and_(a: Array, b: Array) -> Array:
     """``a & b`` of integers or bool. Example: ``mask = (rows < m) & (cols < n)``."""
     return a & b
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def or_(a: Array, b: Array) -> Array:
     """``a | b`` of integers or bool. Example: ``a | b``."""
     return a | b
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def xor(a: Array, b: Array) -> Array:
     """``a ^ b`` of integers or bool. Example: ``a ^ b``."""
     return a ^ b
 
 
-@_elementwise(_bits, Cost.SIMPLE, public=False)
+@_elementwise(_bits, Cost.SIMPLE)
 def not_(x: Array) -> Array:
     """``~x`` of integers or bool. Example: ``~mask``."""
     return np.invert(x)
 
 
-@_elementwise(_shifts, Cost.SIMPLE, public=False)
+@_elementwise(_shifts, Cost.SIMPLE)
 def shl(a: Array, b: Array) -> Array:
     """``a << b`` of integers; bits shifted out are lost. Example: ``code << 4``."""
     return np.asarray(np.left_shift(a, b))
 
 
-@_elementwise(_shifts, Cost.SIMPLE, public=False)
+@_elementwise(_shifts, Cost.SIMPLE)
 def shr(a: Array, b: Array) -> Array:
     """``a >> b`` of integers, keeping the sign. Example: ``code >> 4``."""
     return np.asarray(np.right_shift(a, b))
@@ -521,5 +466,36 @@ TABLE.add(
         doc="The values in another dtype. To a float, rounded to nearest even. From a float to an integer, rounded "
         "toward zero; what is out of range becomes the nearest integer there is, NaN becomes 0. To a narrower integer, "
         "the low bits; to bool, whether it is not 0. Example: ``p16 = tl.cast(p, tl.float16)``.",
+    )
+)
+
+
+def _bitcast_rule(operands: Sequence[Operand], *, dtype: DType) -> tuple[Shape, DType]:
+    (source,) = operands
+    assert isinstance(source, Layout)
+    if source.dtype.itemsize != dtype.itemsize or "bool" in (source.dtype.kind, dtype.kind):
+        raise DTypeError(
+            f"the bits of {source.dtype} as {dtype}", help="both sides need one width, and neither is bool: h.to(dtype)"
+        )
+    return source.shape, dtype
+
+
+def _bitcast(x: Array, *, dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
+    return np.ascontiguousarray(x).view(dtype.numpy).reshape(x.shape)
+
+
+TABLE.add(
+    Operation(
+        name="bitcast",
+        family=Family.CAST,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.MOVE,
+        log="math/bitcast",
+        rule=_bitcast_rule,
+        evaluate=_bitcast,
+        work=_elements,
+        doc="The same bits as another dtype of that width, in fresh bytes (``tl.cast`` and ``to`` with ``bitcast``). "
+        "Example: ``bits = x.to(tl.int32, bitcast=True)``.",
+        public=False,
     )
 )

@@ -7,6 +7,7 @@ whose docstring is the documentation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
 from ..layout import Layout, Shape
-from .elementwise import TABLE, Array, cast_array
+from .elementwise import TABLE
+from .numbers import Array, cast_array
 from .operation import NO_WORK, Cost, End, Family, Kind, Linear, Operand, Operation, Scalar, Space, Work
 
 __all__: list[str] = []
@@ -37,7 +39,8 @@ def _copied(operands: Sequence[Operand], result: Layout) -> Work:
 def _mnk(operands: Sequence[Operand], result: Layout) -> Work:
     a, b, *_ = operands
     assert isinstance(a, Layout) and isinstance(b, Layout)
-    return (a.shape[0], b.shape[1], a.shape[1])
+    # The products of a batch go through one after the other: as many steps as one that is so much deeper.
+    return (a.shape[-2], b.shape[-1], math.prod(a.shape[:-2]) * a.shape[-1])
 
 
 def _nothing(operands: Sequence[Operand], result: Layout) -> Work:
@@ -126,13 +129,14 @@ def copy_to(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
 def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, DType]:
     a, b, *accumulator = operands
     assert isinstance(a, Layout) and isinstance(b, Layout)
-    if a.ndim != 2 or b.ndim != 2:
+    if a.ndim != b.ndim or a.ndim not in (2, 3) or a.shape[:-2] != b.shape[:-2]:
         raise ShapeError(
-            f"dot of shapes {a.shape} and {b.shape}", help="dot takes two matrices, (M, K) and (K, N); reshape or loop"
+            f"dot of shapes {a.shape} and {b.shape}",
+            help="dot takes two matrices, (M, K) and (K, N), or as many of each, (B, M, K) and (B, K, N)",
         )
-    if a.shape[1] != b.shape[0]:
+    if a.shape[-1] != b.shape[-2]:
         raise ShapeError(
-            f"dot of {a.shape} and {b.shape}: inner sizes {a.shape[1]} and {b.shape[0]} differ",
+            f"dot of {a.shape} and {b.shape}: inner sizes {a.shape[-1]} and {b.shape[-2]} differ",
             help="(M, K) times (K, N); tl.trans swaps a matrix's sides",
         )
     if a.dtype is not b.dtype:
@@ -141,7 +145,7 @@ def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, 
         raise DTypeError("dot of bool", help="convert both first: h.to(tl.int8)")
     if a.dtype.is_float != out_dtype.is_float:
         raise DTypeError(f"dot of {a.dtype} into {out_dtype}", help=f"out_dtype can be {a.dtype.accumulator}")
-    shape = (a.shape[0], b.shape[1])
+    shape = (*a.shape[:-1], b.shape[-1])
     for given in accumulator:
         assert isinstance(given, Layout)
         if given.shape != shape:
@@ -155,7 +159,8 @@ def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, 
 
 @_declared(Family.CONTRACTION, Kind.MATMUL, "gemm/dot", _dot_rule, _mnk, linear=Linear((2,), adds=True))
 def dot(a: Array, b: Array, *acc: Array, out_dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
-    """Matrix product, accumulated in f32 (i32 for integers). Example: ``s = tl.dot(q, tl.trans(k))``."""
+    """Matrix product, or a batch of them, accumulated in f32 (i32 for integers; f64, u32 and 64-bit integers in
+    themselves). Example: ``s = tl.dot(q, tl.trans(k))``."""
     wide = dtypes.of_numpy(a.dtype).accumulator
     with np.errstate(all="ignore"):
         product = np.matmul(cast_array(a, wide), cast_array(b, wide))

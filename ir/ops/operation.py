@@ -8,6 +8,7 @@ calls the same ``evaluate``; the kernel language takes its functions, operators 
 from __future__ import annotations
 
 import enum
+import keyword
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -74,6 +75,8 @@ class Family(enum.StrEnum):
     CAST = "cast"
     REDUCTION = "reduction"
     SOFTMAX = "softmax"
+    ORDER = "order"
+    REARRANGEMENT = "rearrangement"
     CONTRACTION = "contraction"
     MESSAGE = "message"
     MARKER = "marker"
@@ -140,8 +143,8 @@ class Operation:
     if any; ``linear`` in which operands its result is linear, if in any; ``copies``, that it writes its operand,
     unchanged, to a place that is named.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
-    after their issue under the ``lazy`` policy. ``public`` operations are functions of ``tl`` under their own name (the
-    others are Python operators, or have functions of their own there).
+    after their issue under the ``lazy`` policy. ``public`` operations have a function of ``tl`` that is made from the
+    declaration, named ``function``; the others have functions of their own there.
     """
 
     name: str
@@ -177,6 +180,11 @@ class Operation:
             return _ENGINE_NAMES[self.kind]
         into = {Space.GLOBAL: "dma_write"}.get(self.writes_to, "dma_read")
         return into if Space.GLOBAL in (self.reads_from, self.writes_to) else "dma"
+
+    @property
+    def function(self) -> str:
+        """The name of its function in ``tl``: its own, or ``and_`` for one that Python keeps to itself."""
+        return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
 
     @property
     def is_marker(self) -> bool:

@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
-from ..errors import ArgumentError, DTypeError
-from ..layout import Layout, Shape, check_shape, resolve_axis
-from .elementwise import TABLE, Array, cast_array, check_scalar
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..layout import Layout, Shape, check_shape, resolve_axes, resolve_axis
+from .elementwise import TABLE
+from .numbers import Array, cast_array, check_scalar
 from .operation import Cost, Family, Kind, Operand, Operation, Scalar, Work
 
 __all__: list[str] = []
@@ -31,34 +32,38 @@ def _same(source: DType) -> DType:
 
 
 def _wide(source: DType) -> DType:
-    return source if source.is_float else dtypes.int32
+    return source if source.is_float else source.accumulator
 
 
 def _index(source: DType) -> DType:
     return dtypes.int32
 
 
-def _reduced_shape(shape: Shape, axis: int | None, keep_dims: bool) -> Shape:
-    axes = range(len(shape)) if axis is None else (resolve_axis(axis, len(shape)),)
+Axis = int | Shape | None
+
+
+def _reduced_shape(shape: Shape, axis: Axis, keep_dims: bool) -> Shape:
+    found = resolve_axes(axis, len(shape))
+    axes = range(len(shape)) if found is None else found if isinstance(found, tuple) else (found,)
     return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes)
 
 
 def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[..., Array]], Operation]:
-    """Declare a reduction: floats are computed in f32 and rounded once, integers in the result's type."""
+    """Declare a reduction: floats are computed in f32 (f64 in f64) and rounded once, integers in the result's type."""
 
     def declare(body: Callable[..., Array]) -> Operation:
         name = body.__name__.rstrip("_")
 
-        def rule(operands: Sequence[Operand], *, axis: int | None, keep_dims: bool) -> tuple[Shape, DType]:
+        def rule(operands: Sequence[Operand], *, axis: Axis, keep_dims: bool) -> tuple[Shape, DType]:
             (source,) = operands
             assert isinstance(source, Layout)
+            if result_dtype is _index and isinstance(axis, tuple):
+                raise ShapeError(f"a place along axes {axis}", help="pass one axis, or None for all of them")
             return _reduced_shape(source.shape, axis, keep_dims), result_dtype(source.dtype)
 
-        def evaluate(
-            x: Array, *, axis: int | None, keep_dims: bool, result: DType, operands: Sequence[Operand]
-        ) -> Array:
+        def evaluate(x: Array, *, axis: Axis, keep_dims: bool, result: DType, operands: Sequence[Operand]) -> Array:
             source = dtypes.of_numpy(x.dtype)
-            ready = cast_array(x, dtypes.float32 if source.is_float else source if result_dtype is _index else result)
+            ready = cast_array(x, result if result_dtype is _wide and not source.is_float else source.computed_in)
             with np.errstate(all="ignore"):
                 return cast_array(body(ready, axis=axis, keepdims=keep_dims), result)
 
@@ -80,21 +85,21 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
 
 
 @_reduction(_wide)
-def sum_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Sum along an axis (``None``: all); floats accumulate in f32, integers give i32. Example: ``tl.sum(p,
-    axis=1)``."""
+def sum_(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Sum along an axis, or several (``None``: all); floats accumulate in f32 (f64 in f64), integers give i32, those of
+    32 bits and more their own dtype. Example: ``tl.sum(p, axis=1)``."""
     return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
 
 
 @_reduction(_same)
-def max_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Largest along an axis (``None``: all); NaN wins. Example: ``tl.max(s, axis=1, keep_dims=True)``."""
+def max_(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Largest along an axis, or several (``None``: all); NaN wins. Example: ``tl.max(s, axis=1, keep_dims=True)``."""
     return np.asarray(np.max(x, axis=axis, keepdims=keepdims))
 
 
 @_reduction(_same)
-def min_(x: Array, *, axis: int | None, keepdims: bool) -> Array:
-    """Smallest along an axis (``None``: all); NaN wins. Example: ``tl.min(x, axis=0)``."""
+def min_(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Smallest along an axis, or several (``None``: all); NaN wins. Example: ``tl.min(x, axis=0)``."""
     return np.asarray(np.min(x, axis=axis, keepdims=keepdims))
 
 
@@ -122,9 +127,15 @@ def _scan_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DType]
 
 
 def _cumsum(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
-    compute = dtypes.float32 if result.is_float else result
+    compute = result.computed_in
     with np.errstate(all="ignore"):
         return cast_array(np.cumsum(cast_array(x, compute), axis=axis, dtype=compute.numpy), result)
+
+
+def _cumprod(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
+    compute = result.computed_in
+    with np.errstate(all="ignore"):
+        return cast_array(np.cumprod(cast_array(x, compute), axis=axis, dtype=compute.numpy), result)
 
 
 def _softmax_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DType]:
@@ -135,7 +146,7 @@ def _softmax_rule(operands: Sequence[Operand], *, axis: int) -> tuple[Shape, DTy
 
 
 def _softmax(x: Array, *, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
-    ready = cast_array(x, dtypes.float32)
+    ready = cast_array(x, result.computed_in)
     with np.errstate(all="ignore"):
         e = np.exp(ready - np.max(ready, axis=axis, keepdims=True))
         return cast_array(e / np.sum(e, axis=axis, keepdims=True), result)
@@ -150,11 +161,19 @@ for _name, _cost, _rule, _body, _doc in (
         "Running sum along an axis, as wide as ``sum``. Example: ``tl.cumsum(x, axis=0)``.",
     ),
     (
+        "cumprod",
+        Cost.SCAN,
+        _scan_rule,
+        _cumprod,
+        "Running product along an axis, as wide as ``sum``. Example: ``tl.cumprod(decay, axis=0)``.",
+    ),
+    (
         "softmax",
         Cost.TRANSCENDENTAL,
         _softmax_rule,
         _softmax,
-        "Softmax along an axis, computed in f32; one operation, one allocation. Example: ``tl.softmax(s, axis=-1)``.",
+        "Softmax along an axis, computed in f32 (f64 in f64); one operation, one allocation. Example: "
+        "``tl.softmax(s, axis=-1)``.",
     ),
 ):
     TABLE.add(

@@ -6,20 +6,23 @@ what the columns mean. A rule is a function declared with :func:`_rule`; its doc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
 
+from ..columns import expect_graph
 from ..dependence.regions import boxes
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
 from ..graph import Graph
 from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
-from ..tables import AccessKind, IntArray, Mode, Reason, Table
+from ..tables import UNPLACED, AccessKind, IntArray, Mode, Reason, Table
 from ..target import OPPOSITE
+from .automatic import badly_placed
 from .buffers import misplaced
 
 __all__ = ["Violation", "require_valid", "rules", "verify"]
@@ -65,7 +68,11 @@ def rules() -> dict[str, str]:
 
 
 def verify(graph: Graph) -> list[Violation]:
-    """All violations of a graph, in the rules' order; empty for a graph that holds together."""
+    """All violations of a graph, in the rules' order; empty for a graph that holds together.
+
+    Raises ``ArgumentError`` for what is no graph.
+    """
+    expect_graph(graph, "verify", placed=False)
     return _verify(graph, edges=True)
 
 
@@ -208,6 +215,32 @@ def _indices(graph: Graph) -> Iterator[str]:
 
 
 @_rule(_STRUCTURE)
+def _scalars(graph: Graph) -> Iterator[str]:
+    """The scalar operands of an attribute set are pairs: a position among the operands, and a Python number."""
+    for number, attributes in enumerate(graph.attributes):
+        pairs = attributes.get("scalars", ())
+        if not isinstance(pairs, tuple) or not all(map(_is_scalar, pairs)):
+            yield f"attributes {number}: scalars {pairs!r}"
+
+
+def _is_scalar(pair: object) -> bool:
+    """A position is that of one of a few operands: no operation has more."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    position, value = pair
+    return type(position) is int and 0 <= position < 64 and isinstance(value, bool | int | float)
+
+
+@_rule(_STRUCTURE)
+def _places(graph: Graph) -> Iterator[str]:
+    """Lines of source count from 1 (0: of no line), columns from 0; -1 stands for what is not known."""
+    frames = graph.frames
+    wrong = (frames.line < 0) | (frames.end_line < -1) | (frames.column < -1) | (frames.end_column < -1)
+    for row in np.flatnonzero(wrong).tolist():
+        yield f"frame {row} is at line {int(frames.line[row])}, column {int(frames.column[row])}"
+
+
+@_rule(_STRUCTURE)
 def _forest(graph: Graph) -> Iterator[str]:
     """A scope's parent and a stack's caller lie before it: following them ends."""
     for name, parent in (("scope", graph.scopes.parent), ("stack", graph.stacks.caller)):
@@ -223,6 +256,20 @@ def _program_order(graph: Graph) -> Iterator[str]:
     key = graph.accesses.node.astype(np.int64) * 2 + graph.accesses.mode
     if np.any(np.diff(key) < 0):
         yield "accesses are not in the order of nodes, reads before writes"
+
+
+@_rule(_STRUCTURE)
+def _allocations(graph: Graph) -> Iterator[str]:
+    """An allocation belongs to a rank and has an address, from 0 on; in a graph without scopes, from a pass after the
+    trace."""
+    for row in np.flatnonzero(graph.in_scratch & (graph.storages.rank < 0)).tolist():
+        yield f"storage {row} is an allocation of no rank"
+    for row in np.flatnonzero(graph.storages.address < 0).tolist():
+        address = int(graph.storages.address[row])
+        if address == UNPLACED and not graph.is_scoped:
+            yield f"storage {row} has no address yet: a pass after the trace gives it one"
+        else:
+            yield f"storage {row} is at {address:#x}"
 
 
 # --- meaning: commands, scopes, scratch
@@ -241,9 +288,15 @@ def _commands(graph: Graph) -> Iterator[str]:
 @_rule(_MEANING)
 def _scopes_nest(graph: Graph) -> Iterator[str]:
     """Scopes open and close in nested order, at their own markers; every node stands in the innermost open one; the
-    cursor on entry is that of the bytes allocated before."""
+    cursor on entry is that of the bytes allocated before. A graph without scopes has no markers, and nothing in it is
+    freed."""
     nodes, scopes, storages = graph.nodes, graph.scopes, graph.storages
     enter, leave = OPERATIONS.code("scope_enter"), OPERATIONS.code("scope_exit")
+    if not graph.is_scoped:
+        yield from _nodes((nodes.op == enter) | (nodes.op == leave), "is a scope's, in a graph without scopes")
+        for row in np.flatnonzero(storages.freed >= 0).tolist():
+            yield f"storage {row} is freed by %{int(storages.freed[row])} in a graph without scopes"
+        return
     roots = np.flatnonzero(scopes.parent < 0)
     if len(roots) != graph.ranks or not np.array_equal(scopes.rank[roots], np.arange(graph.ranks)):
         yield f"there are {len(roots)} kernel scopes for {graph.ranks} ranks"
@@ -281,11 +334,15 @@ def _scopes_nest(graph: Graph) -> Iterator[str]:
 def _bump_allocation(graph: Graph) -> Iterator[str]:
     """An allocation stands where its memory's cursor was, rounded sizes follow each other, and exits rewind. In a graph
     of K buffers: scopes and allocations stand where K rotating copies put them (:mod:`kernscope.ir.rebuffer`), and
-    nothing is accessed after its scope."""
+    nothing is accessed after its scope. In a graph without scopes: each has an address of its memory, and those that
+    live at the same time share no byte."""
     storages, scopes = graph.storages, graph.scopes
     rows = np.flatnonzero(graph.in_scratch)
     if np.any(np.diff(rows) != 1) or (len(rows) and rows[-1] != len(storages) - 1):
         yield "HBM tensors do not all come before the allocations"
+        return
+    if not graph.is_scoped:
+        yield from badly_placed(graph, rows)
         return
     if graph.buffers:
         yield from misplaced(graph, rows)
@@ -321,17 +378,30 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
 
 
 @_rule(_MEANING)
+def _tensors(graph: Graph) -> Iterator[str]:
+    """A tensor in global memory has a name of its own, and begins at address 0; it is there before all nodes, for
+    good."""
+    storages = graph.storages
+    rows = np.flatnonzero(~graph.in_scratch)
+    for row in rows[(storages.address[rows] != 0) | (storages.born[rows] != 0) | (storages.freed[rows] != -1)].tolist():
+        yield f"tensor {row} is at {int(storages.address[row]):#x}, made at node {int(storages.born[row])}"
+    names = Counter(graph.names[name] for name in storages.name[rows].tolist())
+    yield from (f"{count} tensors are called {name!r}" for name, count in names.items() if count > 1)
+
+
+@_rule(_MEANING)
 def _storage_layouts(graph: Graph) -> Iterator[str]:
     """A storage's layout is dense and of its size; HBM belongs to no rank and no scope, an allocation to one of
-    each."""
+    each (to no scope where there is none)."""
     storages = graph.storages
     dense = np.array([layout.is_dense for layout in graph.layouts], dtype=np.bool_)
     nbytes = np.array([layout.nbytes for layout in graph.layouts], dtype=np.int64)
     wrong = ~dense[storages.layout] | (nbytes[storages.layout] != storages.nbytes)
     hbm = ~graph.in_scratch
-    wrong |= np.where(hbm, (storages.rank != -1) | (storages.scope != -1), (storages.rank < 0) | (storages.scope < 0))
-    scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
-    wrong |= ~hbm & (scope_rank != storages.rank)
+    wrong |= hbm & ((storages.rank != -1) | (storages.scope != -1))
+    if graph.is_scoped:
+        scope_rank = np.append(graph.scopes.rank, -1)[storages.scope]
+        wrong |= ~hbm & ((storages.scope < 0) | (scope_rank != storages.rank))
     for row in np.flatnonzero(wrong).tolist():
         yield f"storage {row} does not fit its layout, rank or scope"
 
@@ -358,7 +428,7 @@ def _accesses_inside(graph: Graph) -> Iterator[str]:
     ):
         for row in np.flatnonzero(wrong).tolist():
             yield f"access {row} of node %{int(accesses.node[row])} {what}"
-    if not np.any(outside):
+    if not np.any(outside) and all(layouts[number].is_dense for number in np.unique(whole).tolist()):
         _, _, exact = boxes(accesses, storages, layouts)
         for row in np.flatnonzero(exact == (accesses.kind == AccessKind.RANGE)).tolist():
             yield f"access {row} of node %{int(accesses.node[row])} says {AccessKind(accesses.kind[row]).name}"
@@ -408,6 +478,8 @@ def _judge(graph: Graph, index: int) -> str:
         space = operation.writes_to if access.mode is Mode.WRITE else operation.reads_from
         if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
+        if operation.kind is not Kind.NONE and operation.kind not in access.storage.memory.reached_by:
+            return f"{operation.name} touches {access}, which no engine of kind {operation.kind} reaches"
     writes_something = operation.writes_to is not Space.NOWHERE
     # A store that lies wholly outside its tensor is a recorded fault, and writes nothing.
     lost = operation.writes_to is Space.GLOBAL and not writes and any(f.node == index for f in graph.bounds_faults)
@@ -464,6 +536,8 @@ def _channels(graph: Graph) -> Iterator[str]:
 @_rule(_EDGES)
 def _edges_point_forward(graph: Graph) -> Iterator[str]:
     """Within a rank an edge goes forward in program order; between ranks only messages and credits do."""
+    if not all(graph.layouts[number].is_dense for number in np.unique(graph.storages.layout).tolist()):
+        return  # a storage with gaps is a fault of its own, and where its elements lie is not defined
     edges, rank = graph.edges, graph.nodes.rank
     inside = rank[edges.source] == rank[edges.target]
     across = (edges.reason == Reason.MESSAGE) | (edges.reason == Reason.CREDIT)

@@ -7,6 +7,7 @@ import itertools
 import attrs
 import numpy as np
 
+from ...ir.distinct import distinct_rows
 from ...ir.dtypes import DType
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS, Linear
@@ -82,14 +83,9 @@ def _sums(graph: Graph) -> IntArray:
 def _repeated_sums(graph: Graph, iterations: int) -> list[tuple[int, list[int]]]:
     """The call stack and the instances of every sum that a rank runs often enough, in order of the first one."""
     sums = _sums(graph)
-    keys = np.column_stack((graph.nodes.rank[sums], graph.nodes.stack[sums]))
-    if not len(keys):
-        return []
-    lines, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    which = which.reshape(-1)
-    groups = np.split(sums[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
-    ordered = np.argsort(first, kind="stable").tolist()
-    return [(int(lines[i, 1]), groups[i].tolist()) for i in ordered if len(groups[i]) >= max(iterations, 2)]
+    stacks = graph.nodes.stack[sums]
+    groups = distinct_rows(graph.nodes.rank[sums], stacks).in_order_met()
+    return [(int(stacks[one[0]]), sums[one].tolist()) for one in groups if len(one) >= max(iterations, 2)]
 
 
 class _Walker:

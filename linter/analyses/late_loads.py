@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.ops import OPERATIONS, Family
+from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray, Reason
 from ...scheduler.policy.in_order import Times
 from ...scheduler.policy.problem import Problem
@@ -19,12 +19,11 @@ __all__ = ["LateLoads", "find_late_loads"]
 
 @attrs.frozen(eq=False)
 class LateLoads:
-    """A row each, by node: ``node`` the load; ``ready_ps`` when its edges and its engine would have let it start;
-    ``late_ps`` how much later it did; ``reader`` the node that the CPU waits with, and ``waited_ps`` how long for this
-    load; ``before`` the first node (no marker) that is issued no earlier than ``ready_ps``: perhaps the load itself."""
+    """A row each, by node: ``node`` the load; ``late_ps`` how much later it starts than its edges and its engine would
+    have let it; ``reader`` the node that the CPU waits with, and ``waited_ps`` how long for this load; ``before`` the
+    first node (no marker) that is issued no earlier than the load could have started: perhaps the load itself."""
 
     node: IntArray
-    ready_ps: IntArray
     late_ps: IntArray
     reader: IntArray
     waited_ps: IntArray
@@ -41,7 +40,7 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
     problem, times = run.problem, run.times
     nothing = np.zeros(0, dtype=np.int64)
     if times is None:
-        return LateLoads(*(nothing,) * 6)
+        return LateLoads(*(nothing,) * 5)
     dag = problem.dag
     end = times.start_ps + dag.duration_ps
     first = np.diff(problem.command, prepend=-1) > 0
@@ -58,7 +57,6 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
     loads, late = loads[kept], late[kept]
     return LateLoads(
         node=loads,
-        ready_ps=ready[loads],
         late_ps=late,
         reader=reader[loads],
         waited_ps=waited[loads],
@@ -111,7 +109,7 @@ def _issued_after(graph: Graph, problem: Problem, times: Times, loads: IntArray,
     bounds = np.searchsorted(problem.command_rank, np.arange(int(problem.command_rank.max(initial=0)) + 2))
     # By command the first one from there on that is no scope marker.
     numbers = np.arange(len(issue))
-    real = ~OPERATIONS.mask(lambda op: op.family is Family.MARKER)[graph.nodes.op[problem.first_node]]
+    real = ~OPERATIONS.markers[graph.nodes.op[problem.first_node]]
     onward = np.minimum.accumulate(np.where(real, numbers, len(issue))[::-1])[::-1]
     rank = problem.command_rank[problem.command[loads]]
     for number in np.unique(rank).tolist():

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 import attrs
 import numpy as np
 
+from ...analysis.analysis import Analysis
 from ...ir.errors import DeadlockError
-from ...ir.graph import Graph
 from ...ir.tables import IntArray, Reason
-from ...machine.description import Machine
 from ...scheduler.policy.deadlock import deadlock_error
 from ...scheduler.policy.in_order import Times
-from ...scheduler.policy.policies import Deadlock, run_policy
-from ...scheduler.policy.problem import Problem, make_problem
+from ...scheduler.policy.policies import Deadlock
+from ...scheduler.policy.problem import Problem
 from ...scheduler.policy.registry import LAZY
-from ...scheduler.result.schedule import machine_of
-from ...scheduler.search.list_search import check_effort
 
 __all__ = ["HeldSend", "LazyRun", "cpu_free_ps", "run_lazy"]
 
@@ -41,15 +36,14 @@ class LazyRun:
     held_sends: tuple[HeldSend, ...]
 
 
-def run_lazy(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> LazyRun:
-    """Run the policy on a machine (None: the preset that the graph was traced for).
+def run_lazy(analysis: Analysis) -> LazyRun:
+    """What the policy makes of a graph on a machine.
 
     Raises ``MachineError`` where that is no preset, ``TargetMismatchError`` for a machine of another target.
     """
-    problem = make_problem(graph, machine_of(graph, machine))
-    times = run_policy(problem, LAZY, check_effort("fast"))
+    problem, times = analysis.problem, analysis.times(LAZY)
     if isinstance(times, Deadlock):
-        return LazyRun(problem, deadlock_error(graph, LAZY, times.waits), None, ())
+        return LazyRun(problem, deadlock_error(analysis.graph, LAZY, times.waits), None, ())
     return LazyRun(problem, None, times, _held_sends(problem, times))
 
 

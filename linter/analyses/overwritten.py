@@ -30,9 +30,9 @@ class OverwrittenLoad:
 
 def find_overwritten_loads(graph: Graph) -> list[OverwrittenLoad]:
     """All of them, in program order; those of composites, which have their own streams, left out."""
-    loads = np.flatnonzero((graph.nodes.op == OPERATIONS.code("load")) & (graph.nodes.command == np.arange(len(graph))))
+    loads = np.flatnonzero(OPERATIONS.loads[graph.nodes.op] & (graph.nodes.command == np.arange(len(graph))))
     edges, target = graph.edges, _target(graph)
-    reads = (edges.reason == Reason.DATA) & (graph.nodes.op[edges.target] != OPERATIONS.code("wait"))
+    reads = (edges.reason == Reason.DATA) & ~OPERATIONS.waits[graph.nodes.op[edges.target]]
     is_read = np.zeros(len(graph), dtype=np.bool_)
     is_read[edges.source[reads]] = True
     unread = np.zeros(len(graph), dtype=np.bool_)
@@ -82,7 +82,7 @@ class _Reads:
         is_load = np.zeros(len(graph), dtype=np.bool_)
         is_load[loads] = True
         rows = np.flatnonzero((edges.reason == Reason.DATA) & is_load[edges.source])
-        rows = rows[graph.nodes.op[edges.target[rows]] != OPERATIONS.code("wait")]
+        rows = rows[~OPERATIONS.waits[graph.nodes.op[edges.target[rows]]]]
         reader, load = edges.target[rows].astype(np.int64), edges.source[rows].astype(np.int64)
         self._first_reader = np.full(len(graph), len(graph), dtype=np.int64)
         np.minimum.at(self._first_reader, load, reader)

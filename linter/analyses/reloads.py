@@ -36,8 +36,8 @@ class _Loads:
 def find_reloads(graph: Graph) -> list[Reload]:
     """All of them, by node. Composites stream on purpose: their loads neither count nor are counted.
 
-    A handle holds the region until it is freed, or written; or until its rank writes to the region in HBM. A tensor to
-    whose region another rank writes is never held: nothing says when.
+    A handle holds the region until its bytes are released, or written; or until its rank writes to the region in HBM. A
+    tensor to whose region another rank writes is never held: nothing says when.
     """
     loads = _loads(graph)
     if not len(loads.node):
@@ -53,7 +53,7 @@ def find_reloads(graph: Graph) -> list[Reload]:
 
 
 def _loads(graph: Graph) -> _Loads:
-    nodes, accesses, storages = graph.nodes, graph.accesses, graph.storages
+    nodes, accesses = graph.nodes, graph.accesses
     first_row, last_row = graph.access_start[:-1], graph.access_start[1:] - 1
     composite = np.zeros(len(nodes), dtype=np.bool_)
     composite[1:] |= nodes.command[1:] != np.arange(1, len(nodes))
@@ -77,12 +77,10 @@ def _loads(graph: Graph) -> _Loads:
     if not len(node):
         return _Loads(node, region, node)
     target = last_row[node]
-    freed = storages.freed[accesses.storage[target]]
-    until = np.where(freed >= 0, freed, len(graph)).astype(np.int64)
-    until = np.minimum(until, _next_write(graph, target))
+    released = graph.released[accesses.storage[target]]
+    until = np.minimum(released, _next_write(graph, target))
     until = np.minimum(until, _next_store(graph, source))
-    stale = (freed >= 0) & (node > freed)
-    until[stale] = 0
+    until[node > released] = 0
     return _Loads(node, region, until)
 
 

@@ -10,7 +10,18 @@ from ...ir.tables import IntArray
 from ...memory.liveness import Liveness
 from .allocations import call_parts, line_numbers
 
-__all__ = ["DeadAtPeak", "UnscopedLoop", "dead_at_peak", "find_unscoped_loops", "peak_with_copies", "peak_with_scopes"]
+__all__ = [
+    "GROWTH_FROM",
+    "DeadAtPeak",
+    "UnscopedLoop",
+    "dead_at_peak",
+    "find_unscoped_loops",
+    "peak_with_copies",
+    "peak_with_scopes",
+]
+
+#: From how many allocations of one line on a loop is said to grow, unless an option says otherwise.
+GROWTH_FROM = 3
 
 
 @attrs.frozen(eq=False)
@@ -30,7 +41,10 @@ class UnscopedLoop:
 
 
 def find_unscoped_loops(graph: Graph, live: Liveness, minimum: int) -> list[UnscopedLoop]:
-    """All of them with ``minimum`` allocations or more of each line, in order of their first rows."""
+    """All of them with ``minimum`` allocations or more of each line, in order of their first rows. None in a graph
+    without scopes, whose allocations give their bytes back themselves."""
+    if not graph.is_scoped:
+        return []
     storages, lines = graph.storages, line_numbers(graph)
     known = np.flatnonzero((lines >= 0) & (storages.memory == live.memory))
     order = known[np.lexsort((known, lines[known], storages.scope[known]))]
@@ -148,7 +162,7 @@ def dead_at_peak(graph: Graph, live: Liveness, rank: int) -> DeadAtPeak | None:
     """Of the scopes open at a rank's peak the innermost by whose dead bytes the peak could fall; None for none. The
     kernel's own scope does not count: it has no end that could be moved."""
     held = live.held_at_peak(rank)
-    if not len(held):
+    if not len(held) or not graph.is_scoped:
         return None
     scope = int(graph.storages.scope[held[-1]])
     while graph.scopes.parent[scope] >= 0:

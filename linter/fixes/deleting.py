@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.ops import OPERATIONS
+from ...ir.ops import OPERATIONS, Family, Space
 from ...ir.tables import IntArray, Mode, Reason
 from ..analyses.allocations import line_numbers
 from ..edits import Fix
@@ -21,7 +21,7 @@ __all__ = ["delete_lines"]
 
 _PLAIN_CALLS = ("slice", "range", "min", "max", "len", "int", "float", "abs", "round", "divmod")
 #: Whoever leaves these out changes what a kernel does.
-_EFFECTS = ("store", "send", "recv", "recv_async", "wait", "scope_enter", "scope_exit")
+_EFFECTS = OPERATIONS.mask(lambda op: op.writes_to is Space.GLOBAL or op.family in (Family.MESSAGE, Family.MARKER))
 
 
 def delete_lines(context: LintContext, stacks: Sequence[int], title: str) -> Fix | None:
@@ -29,7 +29,7 @@ def delete_lines(context: LintContext, stacks: Sequence[int], title: str) -> Fix
     where the kernel or another finding would notice."""
     graph = context.graph
     places = [context.location(stack) for stack in dict.fromkeys(stacks)]
-    syntax = syntax_of(places[0].file) if places[0] is not None else None
+    syntax = syntax_of(places[0]) if places[0] is not None else None
     statements: list[ast.stmt] = []
     for place in places:
         if place is None or syntax is None or place.file != syntax.file:
@@ -94,7 +94,7 @@ def _has_plain_calls(syntax: Syntax, statement: ast.stmt) -> bool:
 def _leaves_no_trace(graph: Graph, gone: IntArray, stacks: Sequence[int]) -> bool:
     """Whether no node that stays reads what those that go make, and all that these read is still read by others."""
     nodes, accesses, storages, edges = graph.nodes, graph.accesses, graph.storages, graph.edges
-    if np.isin(nodes.op[gone], [OPERATIONS.code(name) for name in _EFFECTS]).any():
+    if _EFFECTS[nodes.op[gone]].any():
         return False
     data = edges.reason == Reason.DATA
     if np.any(data & gone[edges.source] & ~gone[edges.target]):
@@ -116,6 +116,6 @@ def _leaves_no_trace(graph: Graph, gone: IntArray, stacks: Sequence[int]) -> boo
         return False
     # A load has to be read in its own scope, each time.
     feeders = np.unique(edges.source[data & gone[edges.target] & ~gone[edges.source]])
-    loads = feeders[nodes.op[feeders] == OPERATIONS.code("load")]
+    loads = feeders[OPERATIONS.loads[nodes.op[feeders]]]
     read_on = edges.source[data & ~gone[edges.target]]
     return bool(np.isin(loads, read_on).all())

@@ -6,8 +6,8 @@ import ast
 import re
 
 from ...ir.location import Location
+from ...ir.sources import lines_at
 from ..edits import Edit, Fix
-from ..source import source_lines
 from ..suppressions import Suppression
 from .rewriting import Rewriting
 from .syntax import syntax_of
@@ -17,7 +17,7 @@ __all__ = ["clip_store", "without_code", "zeros_for_empty"]
 
 def zeros_for_empty(location: Location | None) -> Fix | None:
     """``tl.zeros`` instead of the ``tl.empty`` at a place: it takes the same arguments."""
-    syntax = syntax_of(location.file) if location is not None else None
+    syntax = syntax_of(location) if location is not None else None
     call = syntax.node_at(location) if syntax is not None and location is not None else None
     if syntax is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
@@ -32,7 +32,7 @@ def zeros_for_empty(location: Location | None) -> Fix | None:
 
 def clip_store(location: Location | None) -> Fix | None:
     """``clip=True`` for the store at a place."""
-    syntax = syntax_of(location.file) if location is not None else None
+    syntax = syntax_of(location) if location is not None else None
     call = syntax.node_at(location) if syntax is not None and location is not None else None
     if syntax is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
@@ -53,7 +53,7 @@ _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 def without_code(suppression: Suppression, title: str) -> Fix | None:
     """A suppression comment without a code of it; without its last one nothing of it is left."""
-    lines = source_lines(suppression.file)
+    lines = lines_at(suppression.location)
     if not 0 < suppression.line <= len(lines):
         return None
     line = lines[suppression.line - 1].encode()

@@ -7,7 +7,7 @@ the value that it means.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import attrs
@@ -62,10 +62,11 @@ class Kept:
         then = f", then `{target} = {self.name}`" if target != self.name else ""
         return f"above line {self.above.lineno} make `{self.empty}`, and at line {line} write {copy}{then}"
 
-    def apply(self, rewriting: Rewriting) -> None:
-        """Make the change."""
+    def apply(self, rewriting: Rewriting, deeper: Callable[[ast.stmt], str] = lambda statement: "") -> None:
+        """Make the change. ``deeper`` is by how much the same rewriting indents a statement's lines."""
         if self.above is not None:
-            rewriting.put_line(self.above.lineno, f"{indentation(self.syntax, self.above)}{self.empty}")
+            blanks = f"{indentation(self.syntax, self.above)}{deeper(self.above)}"
+            rewriting.put_line(self.above.lineno, f"{blanks}{self.empty}")
         language, write = self.syntax.language, self.write
         if self._moved:
             rewriting.delete(write)
@@ -89,10 +90,8 @@ class Kept:
             rewriting.replace(start, head, f"{language}.copy_to({self.name}, ")
             rewriting.put(*stop, ")")
         if target != self.name:
-            rewriting.put(*stop, f"; {target} = {self.name}" if _shares(self.syntax, write) else self._rebind(target))
-
-    def _rebind(self, target: str) -> str:
-        return f"\n{indentation(self.syntax, self.write)}{target} = {self.name}"
+            before = "; " if _shares(self.syntax, write) else f"\n{indentation(self.syntax, write)}{deeper(write)}"
+            rewriting.put(*stop, f"{before}{target} = {self.name}")
 
 
 _SYMBOLS: dict[type[ast.operator], str] = {

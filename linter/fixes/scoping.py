@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.tables import IntArray
+from ..analyses.scopes import UnscopedLoop
 from ..edits import Fix
 from ..rule import LintContext
 from .keeping import Kept, find_kept
@@ -17,7 +18,15 @@ from .rewriting import Rewriting, indentation
 from .sites import Body, body_of, chain
 from .syntax import COMPREHENSIONS, Loop, Syntax
 
-__all__ = ["GrowingLoop", "growing_loop", "loop_around_both", "scope_statement", "split_scope", "wrap_in_scope"]
+__all__ = [
+    "GrowingLoop",
+    "growing_loop",
+    "loop_around_both",
+    "scope_statement",
+    "split_scope",
+    "with_carried",
+    "wrap_in_scope",
+]
 
 
 @attrs.frozen(eq=False)
@@ -78,6 +87,34 @@ def _calls(body: Body, row: int, function: str) -> bool:
     return bool(name == function)
 
 
+def with_carried(context: LintContext, loop: UnscopedLoop) -> UnscopedLoop:
+    """The loop, with what an iteration reads of the one before among what is ``kept``: ``send(cur); cur = recv()``.
+
+    Nothing in the order of nodes tells where an iteration begins, so the source does: such a line stands above the one
+    that makes the allocations, or is that one, and then it does not come by the last of them."""
+    graph = context.graph
+    accesses, stacks = graph.accesses, graph.storages.stack
+    carried = [loop.kept]
+    for stack in np.unique(stacks[loop.rows]).tolist():
+        rows = loop.rows[stacks[loop.rows] == stack]
+        growing = growing_loop(context, rows)
+        if growing is None or isinstance(growing.node, ast.expr):
+            continue
+        body, node = growing.body, growing.node
+        made = body.statement(stack)
+        touching = np.flatnonzero(np.isin(accesses.storage, rows))
+        by = graph.nodes.stack[accesses.node[touching]]
+        for user in np.unique(by).tolist():
+            statement = body.statement(user) if user >= 0 and user != stack else None
+            if statement is None or made is None or not body.lies_in(statement, node):
+                continue
+            read = np.unique(accesses.storage[touching[by == user]])
+            above = (statement.lineno, statement.col_offset) < (made.lineno, made.col_offset)
+            if (above and made not in body.syntax.above(statement)) or (statement is made and read[-1] != rows[-1]):
+                carried.append(read)
+    return attrs.evolve(loop, kept=np.unique(np.concatenate(carried)))
+
+
 def _users(graph: Graph, rows: IntArray) -> list[int]:
     """The stack rows that access some allocations."""
     chosen = np.zeros(len(graph.storages), dtype=np.bool_)
@@ -124,13 +161,16 @@ def wrap_in_scope(context: LintContext, rows: IntArray, kept: IntArray) -> Fix |
         return None
     rewriting = Rewriting(syntax)
     header = f"with {syntax.language}.scratch_scope():"
-    deeper = {loop: [other for other in loops if other in syntax.above(loop)] for loop in loops}
+
+    def deeper(statement: ast.stmt) -> str:
+        return "".join(_unit(syntax, loop) for loop in loops if loop in syntax.above(statement))
+
     for loop in loops:
-        _put_header(rewriting, loop, "".join(_unit(syntax, other) for other in deeper[loop]), header)
+        _put_header(rewriting, loop, deeper(loop), header)
     for loop in loops:
         _indent(rewriting, loop)
     for copy in copies:
-        copy.apply(rewriting)
+        copy.apply(rewriting, deeper)
     title = f"wrap {', and '.join(_body_text(Loop.of(loop)) for loop in loops)}, in `{header}`"
     return Fix("; ".join([title, *(copy.title for copy in copies)]), rewriting.edits())
 

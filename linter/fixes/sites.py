@@ -80,7 +80,7 @@ def body_of(context: LintContext, stack: int) -> Body | None:
     """The function that the innermost frame of a stack row is in; None where its source is not known."""
     if stack < 0:
         return None
-    syntax = syntax_of(_frame(context.graph, stack).file)
+    syntax = syntax_of(_frame(context.graph, stack))
     return None if syntax is None else Body(context, stack, syntax)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import attrs
 
 from ...ir.location import Location
-from ..source import source_lines
+from ...ir.sources import lines_at
 
 __all__ = ["COMPREHENSIONS", "Loop", "Syntax", "enclosing_loop", "loaded_names", "stored_names", "syntax_of"]
 
@@ -164,7 +164,7 @@ def enclosing_loop(location: Location) -> Loop | None:
     """The loop that runs a line again and again: the innermost one around it in its own function, else around the call
     of that function, and so on outward. None where there is none, where it is a comprehension, or without source."""
     for frame in (location, *location.stack):
-        syntax = syntax_of(frame.file)
+        syntax = syntax_of(frame)
         for node in syntax.enclosing(frame) if syntax is not None and frame.function != "<lambda>" else ():
             if isinstance(node, ast.For | ast.While):
                 if _in_body(node, frame):
@@ -193,10 +193,10 @@ def stored_names(node: ast.AST) -> set[str]:
     return names | {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
 
 
-def syntax_of(file: str) -> Syntax | None:
-    """The tree of a file; None where there is no source, or none that parses."""
-    lines = source_lines(file)
-    return _parsed(file, lines) if lines else None
+def syntax_of(location: Location) -> Syntax | None:
+    """The tree of a place's file; None where there is no source, or another than was traced, or none that parses."""
+    lines = lines_at(location)
+    return _parsed(location.file, lines) if lines else None
 
 
 @lru_cache(maxsize=16)

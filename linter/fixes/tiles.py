@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..rule import LintContext
-from ..source import shown_path
+from ..source_places import shown_path
 from .sites import body_of, chain
 
 __all__ = ["fit_command"]

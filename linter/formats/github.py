@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...ir.printable import printable, printable_lines
 from ..findings import Diagnostic, Failure, LintReport
-from ..source import character_column
+from ..source_places import character_column
 from .shared_findings import end_column, merged_results, relative_path
 
 __all__ = ["format_github"]
@@ -45,13 +46,8 @@ def _place(diagnostic: Diagnostic) -> dict[str, str | int]:
 
 
 def _data(text: str) -> str:
-    return _bytes(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable_lines(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _bytes(text: str) -> str:
-    """The text as it can be written: a file name may hold bytes that are no UTF-8 (lone surrogates)."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")

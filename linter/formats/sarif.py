@@ -12,11 +12,13 @@ from urllib.parse import quote
 
 from ...ir.errors import ERRORS, KernscopeError
 from ...ir.location import Location
+from ...ir.printable import printable
+from ...ir.sources import lines_at
 from ..findings import Diagnostic, Failure, LintReport, Place, Severity
 from ..lint import explain
 from ..rule import Rule
 from ..rules import RULES
-from ..source import character_column, printable, source_lines
+from ..source_places import character_column
 from .line_hashes import line_hashes
 from .shared_findings import Result, end_column, fingerprints, merged_results, relative_path
 
@@ -114,7 +116,7 @@ def _partial_fingerprints(results: Sequence[Result]) -> list[dict[str, str]]:
         if place is None or place.file.startswith("<"):
             continue
         if place.file not in hashes:
-            hashes[place.file] = line_hashes(source_lines(place.file))
+            hashes[place.file] = line_hashes(lines_at(place))
         if 0 < place.line <= len(hashes[place.file]):
             found[-1][_GITHUB_FINGERPRINT] = hashes[place.file][place.line - 1]
     return found

@@ -12,8 +12,9 @@ from pathlib import PurePath
 import attrs
 
 from ...ir.location import Location
+from ...ir.sources import lines_at
 from ..findings import Diagnostic, LintReport
-from ..source import character_column, source_lines
+from ..source_places import character_column
 
 __all__ = ["Result", "end_column", "fingerprints", "merged_results", "relative_path"]
 
@@ -74,7 +75,7 @@ def fingerprints(results: Sequence[Result]) -> list[str]:
 
 
 def _line(location: Location) -> str:
-    lines = source_lines(location.file)
+    lines = lines_at(location)
     text = lines[location.line - 1] if 0 < location.line <= len(lines) else f"line {location.line}"
     file = relative_path(location.file) or os.path.basename(location.file)
     return "\1".join((file, location.function, " ".join(text.split())))

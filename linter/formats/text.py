@@ -9,9 +9,10 @@ from typing import Any
 import attrs
 
 from ...ir.location import Location, shown_path
+from ...ir.printable import printable
 from ..excerpt import pointer
 from ..findings import SEVERITIES, Diagnostic, Failure, LintReport
-from ..source import character_column, printable
+from ..source_places import character_column
 from .github import format_github
 from .sarif import format_sarif
 

@@ -1,4 +1,5 @@
-"""All rules. Each module here declares those of one family in its ``RULES``; a new module is found by itself."""
+"""All rules. Each module here declares one in its ``RULE``, and is named for its code and name; a new one is found by
+itself."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ __all__ = ["RULES"]
 def _collect() -> Mapping[str, Rule]:
     found: dict[str, Rule] = {}
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-        for rule in import_module(f".{module}", __name__).RULES:
-            assert rule.code not in found, f"rule {rule.code} is declared twice"
-            found[rule.code] = rule
+        rule: Rule = import_module(f".{module}", __name__).RULE
+        assert module == f"{rule.code}_{rule.name}".lower().replace("-", "_"), f"rule {rule.code} stands in {module}.py"
+        found[rule.code] = rule
     return MappingProxyType(dict(sorted(found.items())))
 
 

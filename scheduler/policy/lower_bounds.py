@@ -7,10 +7,10 @@ start from (:mod:`kernscope.scheduler.search.bounds`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import attrs
 
+from ...ir.frozen_map import FrozenMap
 from ..search.bounds import engine_bounds, loaded_path_ps
 from ..search.heads import heads_and_tails
 from .problem import Problem
@@ -31,7 +31,7 @@ class Bounds:
 
     def with_bound(self, name: str, bound_ps: int) -> Bounds:
         """These bounds and one more."""
-        return Bounds(MappingProxyType({**self.each, name: bound_ps}))
+        return Bounds(FrozenMap({**self.each, name: bound_ps}))
 
     @property
     def best_ps(self) -> int:
@@ -52,4 +52,4 @@ def lower_bounds(problem: Problem) -> Bounds:
     for number, bound in engine_bounds(problem.dag, known):
         engine = problem.engines[number]
         each[f"rank {engine.rank} {engine.name}" if several else engine.name] = bound
-    return Bounds(MappingProxyType(each))
+    return Bounds(FrozenMap(each))

@@ -8,6 +8,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.tables import IntArray, Reason
 from ...machine.description import Machine
@@ -53,8 +54,8 @@ class ScheduleColumns:
 
     def __repr__(self) -> str:
         return (
-            f"<Schedule {self.graph.kernel} on {self.machine.name}, {self.policy}: {format_ps(self.makespan_ps)}, "
-            f"{self.ratio:.3f} x the bound ({self.bounds.best})>"
+            f"<Schedule {quote(self.graph.kernel)} on {quote(self.machine.name)}, {self.policy}: "
+            f"{format_ps(self.makespan_ps)}, {self.ratio:.3f} x the bound ({self.bounds.best})>"
         )
 
     @property

@@ -10,19 +10,17 @@ import attrs
 from ...ir.columns import expect_graph
 from ...ir.errors import DeadlockError, PolicyError, shown
 from ...ir.graph import Graph
-from ...ir.messages import refuse_unmatched
 from ...ir.verifier.verify import require_valid
 from ...machine.description import Machine
 from ...machine.units import format_ps
-from ..policy.lower_bounds import Bounds, lower_bounds
+from ..policy.lower_bounds import Bounds
 from ..policy.optimal import DEFAULT_LIMIT, SolverLimit
-from ..policy.problem import make_problem
 from ..policy.registry import LADDER, POLICIES, policy_of
 from ..search.list_search import check_effort
-from .schedule import Schedule, machine_of, make_schedule
-from .tables import html_table
+from .schedule import Schedule, Scheduling
+from .tables import number_table
 
-__all__ = ["Ladder", "LadderRow", "compare"]
+__all__ = ["Ladder", "LadderRow", "compare", "ladder_of"]
 
 
 @attrs.frozen(eq=False)
@@ -94,7 +92,7 @@ class Ladder:
             f"bound {format_ps(self.bounds.best_ps)} ({self.bounds.best})" if self.bounds else "no bound: a deadlock"
         )
         caption = f"{self.graph.kernel} on {self.machine.name}: {bound}"
-        return html_table(caption, ("policy", "makespan", "over the bound"), self._texts())
+        return number_table(caption, ("policy", "makespan", "over the bound"), self._texts())
 
 
 def compare(
@@ -111,24 +109,30 @@ def compare(
     :func:`kernscope.scheduler.result.schedule.schedule`.
     """
     expect_graph(graph, "compare")
+    return ladder_of(Scheduling(graph, machine), policies, effort, limit)
+
+
+def ladder_of(
+    known: Scheduling,
+    policies: Iterable[str] = LADDER,
+    effort: str = "normal",
+    limit: SolverLimit = DEFAULT_LIMIT,
+) -> Ladder:
+    """As :func:`compare`, of a graph on a machine of which something may be known already."""
     if isinstance(policies, str) or not isinstance(policies, Iterable):
         raise PolicyError(f"policies={shown(policies)}", help='pass several names: ("lazy", "list")')
     wanted = [policy_of(name) for name in policies]
     check_effort(effort)
-    require_valid(graph)
-    refuse_unmatched(graph)
-    described = machine_of(graph, machine)
-    problem = make_problem(graph, described)
-    bounds = None if problem.dag.has_cycle else lower_bounds(problem)
+    require_valid(known.graph)
+    known.refuse_unmatched()
     rows = []
+    bounds = known.bounds
     for policy in wanted:
         try:
-            rows.append(
-                LadderRow(policy.name, make_schedule(graph, described, problem, policy, effort, bounds, limit), None)
-            )
+            rows.append(LadderRow(policy.name, known.schedule(policy.name, effort, limit), None))
         except DeadlockError as deadlock:
             rows.append(LadderRow(policy.name, None, deadlock))
-    return _with_solver_bound(Ladder(graph, described, tuple(rows), bounds))
+    return _with_solver_bound(Ladder(known.graph, known.machine, tuple(rows), bounds))
 
 
 def _with_solver_bound(ladder: Ladder) -> Ladder:

@@ -9,6 +9,7 @@ from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.location import Location
 from ...ir.ops import OPERATIONS, Family
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from ...machine.units import format_ps
 
@@ -80,6 +81,5 @@ def moved_nodes(graph: Graph, start_ps: IntArray, other_ps: IntArray) -> tuple[M
 
 def _places(graph: Graph, nodes: IntArray, start: IntArray) -> IntArray:
     """For each of the nodes its place among all of them by rank, then by start, then by id."""
-    place = np.empty(len(nodes), dtype=np.int64)
-    place[np.lexsort((nodes, start[nodes], graph.nodes.rank[nodes]))] = np.arange(len(nodes))
+    place = inverse_permutation(np.lexsort((nodes, start[nodes], graph.nodes.rank[nodes])))
     return place

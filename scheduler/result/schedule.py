@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
 
 from ...ir.columns import expect_graph
 from ...ir.errors import ArgumentError, MachineError, shown
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
-from ...ir.messages import refuse_unmatched
+from ...ir.messages import MessageFault, message_faults, refuse_faults
 from ...ir.verifier.verify import require_valid
-from ...machine.description import Machine, load_machine
+from ...machine.description import Machine, load_machine, machine_names, parse_machine
 from ..policy.deadlock import deadlock_error
+from ..policy.in_order import Times
 from ..policy.lower_bounds import Bounds, lower_bounds
 from ..policy.optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_solvable, solve
 from ..policy.policies import Deadlock, run_policy
 from ..policy.problem import Problem, make_problem
-from ..policy.registry import Policy, policy_of
+from ..policy.registry import LIST, QUEUED, Policy, policy_of
 from ..search.lanes import assign_lanes
-from ..search.list_search import check_effort
+from ..search.list_search import Effort, check_effort
 from .columns import ScheduleColumns
 from .json_form import schedule_document, schedule_text
 from .reordering import Moved, moved_nodes
 from .tables import schedule_html
 
-__all__ = ["Schedule", "machine_of", "make_schedule", "schedule"]
+__all__ = ["Schedule", "Scheduling", "known_machine", "machine_of", "schedule"]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -62,16 +65,126 @@ class Schedule(ScheduleColumns):
 
 
 def machine_of(graph: Graph, machine: Machine | str | os.PathLike[str] | None) -> Machine:
-    """The machine asked for, else the preset that the graph was traced for. Raises ``MachineError``."""
+    """The machine asked for, else the one that the graph was traced for. Raises ``MachineError``."""
     if machine is not None:
         return load_machine(machine)
-    try:
-        return load_machine(graph.machine)
-    except MachineError as error:
+    known = known_machine(graph)
+    if known is None:
         raise MachineError(
-            f"the graph was traced for machine {graph.machine!r}, which is no preset",
+            f"the graph was traced for machine {quote(graph.machine)!r}, no preset, and says nothing of its machine",
             help="pass the machine: a preset's name, a TOML file or a Machine",
-        ) from error
+        )
+    return known
+
+
+def known_machine(graph: Graph) -> Machine | None:
+    """The machine that a graph was traced for: as it describes it, else the preset of that name. A graph's words open
+    no file. Raises ``MachineError`` for a description that does not hold together."""
+    if graph.machine_toml:
+        return _described(graph.machine_toml)
+    return load_machine(graph.machine) if graph.machine in machine_names() else None
+
+
+@lru_cache(maxsize=16)
+def _described(text: str) -> Machine:
+    return parse_machine(text, "the graph's machine")
+
+
+@attrs.frozen(eq=False, slots=False)
+class Scheduling:
+    """A graph on a machine, with all that its schedules share: each thing is computed when it is first asked for, and
+    kept. ``asked``: the machine as the caller has it, a name, a file or a ``Machine`` (None: the preset that the graph
+    was traced for)."""
+
+    graph: Graph
+    asked: Machine | str | os.PathLike[str] | None = None
+    _times: dict[tuple[str, str], Times | Deadlock] = attrs.field(factory=dict, init=False, repr=False)
+    _schedules: dict[tuple[str, str, SolverLimit], Schedule] = attrs.field(factory=dict, init=False, repr=False)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The machine. Raises ``MachineError``."""
+        return machine_of(self.graph, self.asked)
+
+    @cached_property
+    def message_faults(self) -> list[MessageFault]:
+        """Messages without a partner, or with one that expects another tile."""
+        return message_faults(self.graph)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The graph as arrays. Raises ``MachineError``, and ``TargetMismatchError`` for a machine of another target."""
+        return make_problem(self.graph, self.machine)
+
+    @cached_property
+    def bounds(self) -> Bounds | None:
+        """The lower bounds; None where the graph's own edges close a cycle, so that no policy can run it."""
+        return None if self.problem.dag.has_cycle else lower_bounds(self.problem)
+
+    def refuse_unmatched(self) -> None:
+        """Raise ``UnmatchedMessageError`` where a message does not find its partner."""
+        if len(self.graph.channels):
+            refuse_faults(self.graph, self.message_faults)
+
+    def times(self, policy: Policy, effort: str = "normal") -> Times | Deadlock:
+        """The times of a policy, or the deadlock it ends in. Those of an exact one are what its solver starts from."""
+        key = (policy.name, "") if policy.in_order else (LIST.name, effort)
+        if key not in self._times:
+            self._times[key] = self._run(policy, check_effort(effort))
+        return self._times[key]
+
+    def _run(self, policy: Policy, effort: Effort) -> Times | Deadlock:
+        if policy.in_order or self.bounds is None:
+            return run_policy(self.problem, policy, effort)
+        queued = self.times(QUEUED)
+        incumbent = None if isinstance(queued, Deadlock) else queued.start_ps
+        return run_policy(self.problem, policy, effort, incumbent=incumbent, bound_ps=self.bounds.best_ps)
+
+    def schedule(self, policy: str = "list", effort: str = "normal", limit: SolverLimit = DEFAULT_LIMIT) -> Schedule:
+        """The schedule of a policy: see :func:`schedule` in this module, which says what it raises."""
+        rules = policy_of(policy)
+        check_effort(effort)
+        key = (policy, effort, limit)
+        if key not in self._schedules:
+            require_valid(self.graph)
+            self.refuse_unmatched()
+            self._schedules[key] = self._scheduled(rules, effort, limit)
+        return self._schedules[key]
+
+    def _scheduled(self, policy: Policy, effort: str, limit: SolverLimit) -> Schedule:
+        problem, dag = self.problem, self.problem.dag
+        if policy.exact:
+            check_solvable(dag)
+        known = self.bounds
+        times = self.times(policy, effort)
+        if isinstance(times, Deadlock):
+            raise deadlock_error(self.graph, policy, times.waits)
+        assert known is not None, "edges that close a cycle are a deadlock"
+        if policy.exact:
+            exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
+            times = attrs.evolve(times, start_ps=exact.start_ps)
+            known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
+        columns = {
+            "issue_ps": times.issue_ps,
+            "start_ps": times.start_ps,
+            "end_ps": times.start_ps + dag.duration_ps,
+            "engine": dag.engine,
+            "lane": assign_lanes(dag, times.start_ps),
+        }
+        ready = {}
+        for name, column in columns.items():
+            ready[name] = column.copy()
+            ready[name].flags.writeable = False
+        return Schedule(
+            self.graph,
+            self.machine,
+            policy.name,
+            effort,
+            **ready,
+            engines=problem.engines,
+            bounds=known,
+            problem=problem,
+        )
 
 
 def schedule(
@@ -92,50 +205,4 @@ def schedule(
     ``InvalidGraphError`` for a graph that no trace made.
     """
     expect_graph(graph, "schedule")
-    rules = policy_of(policy)
-    check_effort(effort)
-    require_valid(graph)
-    refuse_unmatched(graph)
-    described = machine_of(graph, machine)
-    return make_schedule(graph, described, make_problem(graph, described), rules, effort, limit=limit)
-
-
-def make_schedule(
-    graph: Graph,
-    machine: Machine,
-    problem: Problem,
-    policy: Policy,
-    effort: str,
-    bounds: Bounds | None = None,
-    limit: SolverLimit = DEFAULT_LIMIT,
-) -> Schedule:
-    """A schedule from a problem that is made already. Raises ``DeadlockError``, and what the solver of ``optimal``
-    raises."""
-    if policy.exact:
-        check_solvable(problem.dag)
-    known = bounds
-    if known is None and not problem.dag.has_cycle:
-        known = lower_bounds(problem)
-    times = run_policy(problem, policy, check_effort(effort), bound_ps=known.best_ps if known else 0)
-    if isinstance(times, Deadlock):
-        raise deadlock_error(graph, policy, times.waits)
-    assert known is not None
-    dag = problem.dag
-    if policy.exact:
-        exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
-        times = attrs.evolve(times, start_ps=exact.start_ps)
-        known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
-    columns = {
-        "issue_ps": times.issue_ps,
-        "start_ps": times.start_ps,
-        "end_ps": times.start_ps + dag.duration_ps,
-        "engine": dag.engine,
-        "lane": assign_lanes(dag, times.start_ps),
-    }
-    ready = {}
-    for name, column in columns.items():
-        ready[name] = column.copy()
-        ready[name].flags.writeable = False
-    return Schedule(
-        graph, machine, policy.name, effort, **ready, engines=problem.engines, bounds=known, problem=problem
-    )
+    return Scheduling(graph, machine).schedule(policy, effort, limit)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
+from ...ir.forms.html_table import html_table
 from ...machine.units import format_ps
 from .columns import ScheduleColumns
 
-__all__ = ["html_table", "schedule_html"]
+__all__ = ["number_table", "schedule_html"]
 
 
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table; every text is escaped. The first column is text, the others are numbers."""
-    cells = "".join(f"<th>{html.escape(text)}</th>" for text in head)
-    body = []
-    for row in rows:
-        first, *others = (html.escape(text) for text in row)
-        numbers = "".join(f'<td style="text-align:right">{text}</td>' for text in others)
-        body.append(f'<tr><td style="text-align:left">{first}</td>{numbers}</tr>')
-    return f"<table><caption>{html.escape(caption)}</caption><tr>{cells}</tr>{''.join(body)}</table>"
+def number_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table of which the first column is text and the others are numbers."""
+    return html_table(caption, rows, head=head, align=("left", *("right" for _ in head[1:])))
 
 
 def schedule_html(schedule: ScheduleColumns) -> str:
@@ -34,6 +28,6 @@ def schedule_html(schedule: ScheduleColumns) -> str:
         (cause, format_ps(ps), f"{100 * ps / total:.1f} %")
         for cause, ps in schedule.critical_chain().by_cause().items()
     ]
-    return html_table(caption, ("engine", "at work"), use) + html_table(
+    return number_table(caption, ("engine", "at work"), use) + number_table(
         "critical chain", ("cause", "time", "share"), chain
     )

@@ -22,9 +22,12 @@ from kernscope import tl
 from kernscope.backends.graph_picture import drawing, renderer
 from kernscope.backends.graph_picture.dot import dot_text, label_text
 from kernscope.backends.graph_picture.drawing import draw
+from kernscope.backends.graph_picture.drawn_part import Selection
 from kernscope.backends.graph_picture.folding import Grade, fold
+from kernscope.backends.graph_picture.model_explorer import model_explorer_document
 from kernscope.backends.graph_picture.renderer import find_renderers, render
 from kernscope.ir.forms.text import quote
+from kernscope.ir.tables import Reason
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
 needs_scripts = pytest.mark.skipif(os.name == "nt", reason="stands in for dot with a shell script")
@@ -454,6 +457,42 @@ def test_implied_data_edges_can_be_left_out() -> None:
     assert "1 data edges that others imply are left out" in draw(graph, format="dot", reduce=True).folding
 
 
+@pytest.mark.parametrize(("crowd", "hides"), [(9 / 7, False), (8.9 / 7, True)])
+def test_a_crowd_of_reused_bytes_is_not_drawn(monkeypatch: pytest.MonkeyPatch, crowd: float, hides: bool) -> None:
+    """Where war and waw edges outnumber the boxes by too much they are left out, and it is said how many; those along
+    the critical chain stay, and so do all others."""
+
+    @ks.kernel
+    def crowded(x: ks.HbmTensor, o: ks.HbmTensor) -> None:
+        for _ in range(30):
+            with tl.scratch_scope("tile"):
+                tile, *parts = (tl.load(x[:, :]) for _ in range(4))
+                both = parts[0] + parts[1]
+                tl.copy_to(tile, (both + parts[2] + tile) + both)
+                tl.store(o[:, :], tile)
+
+    graph = ks.trace(crowded, ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32"))
+    folded = fold(graph, Grade.ITERATIONS)
+    edges = folded.edges
+    weak = [Reason(reason) >= Reason.WAR for reason in edges.reason.tolist()]
+    assert (len(folded.boxes), sum(weak)) == (7, 9)
+    row = next(at for at, reason in enumerate(graph.edges.reason.tolist()) if Reason(reason) is Reason.WAR)
+    chain = [int(graph.edges.source[row]), int(graph.edges.target[row])]
+    along = tuple(folded.box_of[chain].tolist())
+    monkeypatch.setattr(drawing, "_CROWD", crowd)
+    for nodes in (chain, []):
+        view = drawing._View(Selection(), nodes, reduce=False)
+        prepared = view.prepare(folded)
+        kept = [
+            not hides or not bad or (nodes != [] and pair == along)
+            for bad, pair in zip(weak, zip(edges.source.tolist(), edges.target.tolist(), strict=True), strict=True)
+        ]
+        assert len(re.findall(r"class=\"reason-", prepared.text)) == sum(kept)
+        gone = sum(n for n, stays in zip(edges.count.tolist(), kept, strict=True) if not stays)
+        assert (f"{gone:,} war and waw edges are not drawn" in prepared.said) is hides
+        assert sum(kept) - sum(not bad for bad in weak) == (9 if not hides else 1 if nodes else 0)
+
+
 def test_more_boxes_than_can_be_laid_out_are_refused(tmp_path: Path) -> None:
     """At once, with the alternatives; as DOT text they are written."""
     graph = pk.sweep(1001)
@@ -490,3 +529,17 @@ def test_model_explorer_gets_large_graphs_folded() -> None:
     """Above 50,000 nodes what repeats is one node of the picture."""
     made = draw(pk.sweep(12_000), format="json")
     assert made.folding.startswith("7 boxes")
+
+
+def test_model_explorer_tells_what_a_node_of_its_graph_stands_for() -> None:
+    """A single operation: engine, the first node as text, its line. A box of several: how often each occurs."""
+
+    def attributes(grade: Grade) -> list[dict[str, str]]:
+        (shown,) = model_explorer_document(fold(pk.sweep(3), grade))["graphs"]
+        return [{pair["key"]: pair["value"] for pair in node["attrs"]} for node in shown["nodes"]]
+
+    (load,) = (known for known in attributes(Grade.ITERATIONS) if known["node"].split(" = ")[1].startswith("load"))
+    assert (load["nodes"], load["engine"]) == ("3", "dma_read")
+    assert load["source"].startswith("picturekernels.py:")
+    boxes = attributes(Grade.SCOPES)
+    assert {"nodes": "15", "load": "3", "dot": "3", "exp": "3", "add": "3", "copy_to": "3"} in boxes

@@ -11,7 +11,7 @@ import pytest
 import kernscope as ks
 from kernscope import tl
 from kernscope.backends.execution.execute import execute
-from kernscope.backends.execution.inputs import random_inputs
+from kernscope.backends.execution.inputs import first_unstored_loads, random_inputs
 from kernscope.ir.target import Target
 from kernscope.tracer.trace import record_kernel
 
@@ -358,3 +358,29 @@ def test_integers_divide_as_in_python() -> None:
     pairs = list(zip(a.tolist(), b.tolist(), strict=True))
     assert done["o"].tolist() == [x // y if y else 0 for x, y in pairs] == [-4, 3, 3, -4, 0]
     assert done["p"].tolist() == [x % y if y else 0 for x, y in pairs] == [1, 1, -1, -1, 0]
+
+
+def test_the_first_load_of_what_was_not_stored_is_named_tensor_by_tensor() -> None:
+    """Of a tensor that is only read its first load in this order; of one that is stored, too, the first load of what
+    was not; none where all was stored before."""
+
+    def kernel(y: Any, x: Any, kept: Any, half: Any) -> None:
+        a = tl.load(y[0:2, :])
+        b = tl.load(x[0:2, :])
+        tl.store(kept[0:2, :], a)
+        tl.store(half[0:2, :], b)
+        tl.load(kept[0:2, :])
+        tl.load(half[0:2, :])
+        tl.load(half[1:3, :])
+        tl.load(y[0:1, :])
+
+    graph = recorded(kernel, *[ks.hbm((4, 4), "f32")] * 4)
+    rows = graph.tensors
+    program = np.arange(len(graph))
+    assert first_unstored_loads(graph, program) == {rows["y"]: 0, rows["x"]: 1, rows["half"]: 6}
+    swapped = program.copy()
+    swapped[[0, 1]] = [1, 0]
+    swapped[[5, 6]] = [6, 5]
+    assert first_unstored_loads(graph, swapped) == {rows["y"]: 0, rows["x"]: 1, rows["half"]: 6}
+    late = [1, 7, 0, 2, 3, 4, 5, 6]
+    assert first_unstored_loads(graph, np.array(late))[rows["y"]] == 7

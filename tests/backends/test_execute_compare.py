@@ -10,7 +10,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.execution.comparison import compare_with_reference
+from kernscope.backends.execution.blame import blame_lines
+from kernscope.backends.execution.comparison import compare_with_reference, unstored_text
 from kernscope.backends.execution.execute import execute
 from kernscope.ir import dtypes
 
@@ -94,3 +95,82 @@ def test_an_output_with_initial_values_is_compared_as_it_is() -> None:
     for done in (given, traced):
         assert done.unstored == {} and done.outputs["o"].tolist() == [1, 1, 0, 0]
     assert before.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [np.array([1 + 5j]), np.array(["1"]), np.array([None]), "a", None, [[1], [1, 2]], np.array(["2026"], "M8[Y]")],
+    ids=repr,
+)
+def test_a_reference_that_is_no_real_number_agrees_with_nothing(reference: Any) -> None:
+    """It is refused: an imaginary part would be left out of the comparison."""
+    with pytest.raises(ks.InputError, match=r"no array of real numbers|has shape") as caught:
+        compare_with_reference({"o": np.array([1], F32)}, {"o": reference})
+    assert caught.value.help
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_wide_integers_are_compared_exactly(dtype: Any) -> None:
+    """Two that f64 holds for one are told apart, and the error is at least one."""
+    value, wanted = np.array([2**60, 7], dtype=dtype), np.array([2**60 + 1, 7], dtype=dtype)
+    (row,) = compare_with_reference({"o": value}, {"o": wanted})
+    assert (row.ok, row.max_abs_error, row.first_wrong) == (False, 1.0, (0,))
+    (row,) = compare_with_reference({"o": value}, {"o": value.astype(np.uint64)})
+    assert row.ok
+
+
+@pytest.mark.parametrize("stores", [1, 4, 5])
+def test_the_lines_that_store_the_rest_are_named(stores: int) -> None:
+    """Up to four; that there are more is said."""
+    calls = "".join(f"    tl.store(o[{row}:{row + 1}, :], tl.zeros((1, 8), tl.float32))\n" for row in range(stores))
+    space: dict[str, Any] = {}
+    exec(compile(f"from kernscope import tl\ndef kernel(o):\n{calls}", "half.py", "exec"), space)
+    done = execute(ks.trace(space["kernel"], ks.hbm((8, 8), "f32")))
+    named = ", ".join(f"half.py:{3 + row}" for row in range(min(stores, 4)))
+    assert unstored_text(done.unstored["o"]).endswith(f" (the rest: {named}{', ...' if stores > 4 else ''})")
+
+
+def _element(graph: ks.Graph, tensor: str, *index: int) -> list[str]:
+    return blame_lines(graph, np.arange(len(graph)), tensor, index)
+
+
+def test_an_element_that_nothing_stored_blames_no_line() -> None:
+    """Of a tensor that is only read, and past what is stored; of what is stored the last store is named."""
+
+    @ks.kernel
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(o[0:2, :], tl.load(x[0:2, :]))
+        tl.store(o[1:3, :], tl.load(x[1:3, :]))
+
+    graph = ks.trace(kernel, ks.hbm((4, 4), "f32"), ks.hbm((4, 4), "f32"))
+    first = kernel.function.__code__.co_firstlineno
+    assert _element(graph, "x", 0, 0) == ["first wrong at `x[0, 0]`"]
+    assert _element(graph, "o", 3, 0) == ["first wrong at `o[3, 0]`"]
+    assert _element(graph, "o", 0, 3) == [
+        f"first wrong at `o[0, 3]`, stored as `o[0:2, 0:4]` at test_execute_compare.py:{first + 2}"
+    ]
+    assert _element(graph, "o", 1, 0)[0].endswith(f"stored as `o[1:3, 0:4]` at test_execute_compare.py:{first + 3}")
+    assert len(_element(graph, "o", 1, 0)) == 1
+
+
+@pytest.mark.parametrize("lost", [1, 3, 4, 6])
+def test_reads_of_other_bytes_are_named_up_to_three(lost: int) -> None:
+    """Each read upstream of the wrong element that met the tile of another load; the rest are counted."""
+
+    @ks.kernel
+    def kernel(x: Any, o: Any) -> None:
+        total = tl.zeros((1, 8), tl.float32)
+        for row in range(lost):
+            tile = tl.load(x[2 * row : 2 * row + 1, :])
+            tl.load(x[2 * row + 1 : 2 * row + 2, :], out=tile)
+            tl.copy_to(total, total + tile)
+        tl.store(o[:, :], total)
+
+    graph = ks.trace(kernel, ks.hbm((2 * lost, 8), "f32"), ks.hbm((1, 8), "f32"))
+    told = _element(graph, "o", 0, 0)
+    reads = [line for line in told if "was written over before anything read it" in line]
+    assert len(reads) == min(lost, 3)
+    assert "read `x[1:2, 0:8]`" in reads[0] and "`x[0:1, 0:8]`" in reads[0]
+    rest = [line for line in told if "more such reads" in line]
+    assert rest == ([f"and {lost - 3} more such reads; `kernscope lint` explains them (KS304)"] if lost > 3 else [])
+    assert len(told) == 1 + len(reads) + len(rest)

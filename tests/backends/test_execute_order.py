@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope import tl
+from kernscope import load_machine, tl
 from kernscope.backends.execution.execute import Execution, execute
 from kernscope.backends.execution.order import execution_order
 from kernscope.scheduler.result.schedule import schedule
@@ -146,8 +146,32 @@ def test_a_schedule_that_breaks_an_edge_or_is_of_another_graph_is_refused() -> N
     early = Times(np.array([0, 0, 5, 10, 20, 20]), np.array([10, 10, 15, 20, 30, 30]))
     with pytest.raises(ks.OrderError, match=r"data edge %0 load -> %2 add: it starts at 5 ps, before 10 ps"):
         execute(graph, order=early)
-    with pytest.raises(ks.OrderError, match="the graph has 6"):
-        execute(graph, order=Times(np.zeros(5, np.int64), np.zeros(5, np.int64)))
+    for starts, ends in ((5, 5), (5, 6), (6, 5), (7, 6)):
+        with pytest.raises(
+            ks.OrderError, match=rf"the schedule times \({starts},\) and \({ends},\) nodes, the graph has 6"
+        ):
+            execute(graph, order=Times(np.zeros(starts, np.int64), np.zeros(ends, np.int64)))
+
+
+def test_times_that_leave_a_cycle_of_edges_to_order_are_refused() -> None:
+    """Three messages through a channel of two slots, received over what is sent: all at one instant the edges have to
+    decide, and close a cycle; with three slots they do not."""
+
+    @ks.kernel
+    def kernel() -> None:
+        value = tl.zeros((4,), tl.float32)
+        for _ in range(3):
+            tl.send("next", value)
+        for _ in range(3):
+            tl.recv("prev", (4,), tl.float32, out=value)  # over what the sends read
+
+    graph = ks.trace(kernel, ranks=2)
+    nothing = np.zeros(len(graph), np.int64)
+    with pytest.raises(ks.OrderError, match="nodes wait for each other at one instant") as caught:
+        execute(graph, order=Times(nothing, nothing))
+    assert int(caught.value.message.split()[0]) > 1
+    fits = attrs.evolve(load_machine(), link=attrs.evolve(load_machine().link, slots=3))
+    execute(ks.trace(kernel, ranks=2, machine=fits), order=Times(nothing, nothing))
 
 
 # --- program order --------------------------------------------------------------------------------------------------

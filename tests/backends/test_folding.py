@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
+from kernscope import tl
 from kernscope.backends.graph_picture.folding import Folded, Grade, fold, fold_to_fit
 from kernscope.backends.graph_picture.implied_edges import reduce_data_edges
 from kernscope.backends.graph_picture.repeats import first_of_repeats
@@ -53,6 +54,23 @@ def check_counts(folded: Folded) -> None:
     got = {(s, t, r, c): n for s, t, r, c, n in zip(*(column.tolist() for column in columns), strict=True)}
     assert len(got) == len(e)
     assert {key: n for key, n in wanted.items() if key[0] != key[1]} == {k: n for k, n in got.items() if k[0] != k[1]}
+
+
+def test_a_box_names_its_commonest_operation_first() -> None:
+    """By number, the most first; equal numbers by name. It stands for the first of its nodes, in that one's frame."""
+
+    def mixed(o: ks.HbmTensor) -> None:
+        with tl.scratch_scope("part"):
+            a = tl.zeros((4, 4), tl.float32)
+            tl.store(o[:, :], tl.exp(tl.abs(tl.exp(-a))))
+
+    folded = fold(ks.trace(mixed, ks.hbm((4, 4), "f32")), Grade.SCOPES)
+    named = [box.operations for box in folded.boxes if len(box.operations) > 1]
+    assert named == [(("exp", 2), ("abs", 1), ("fill", 1), ("neg", 1), ("store", 1))]
+    for at, box in enumerate(folded.boxes):
+        nodes = np.flatnonzero(folded.box_of == at)
+        assert box.node == nodes[0]
+        assert folded.frames[box.frame].scope == folded.graph.nodes.scope[box.node]
 
 
 @pytest.mark.parametrize("grade", list(Grade))
@@ -176,6 +194,19 @@ def test_a_place_stands_for_its_like(sequence: list[int]) -> None:
     assert np.array_equal(symbols[first], symbols)
     assert np.array_equal(first[first], first)
     assert (first <= np.arange(len(symbols))).all()
+
+
+@pytest.mark.parametrize(
+    ("sequence", "stands"),
+    [
+        ([0, 1, 2, 0, 1, 2, 2], [0, 1, 2, 3, 4, 5, 5]),
+        ([2, 2, 0, 1, 2, 0, 1], [0, 0, 2, 3, 4, 5, 6]),
+        ([0, 1, 0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 4, 5, 6, 7]),
+    ],
+)
+def test_repeats_do_not_overlap(sequence: list[int], stands: list[int]) -> None:
+    """A place that a shorter repeat has taken belongs to no longer one, were it only one place."""
+    assert first_of_repeats(np.array(sequence)).tolist() == stands
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8, unique=True), st.integers(1, 6), st.integers(0, 4))

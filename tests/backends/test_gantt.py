@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 
 import kernelgen
@@ -15,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
-from kernscope.backends.timelines.gantt import draw_gantt, gantt_svg
+from kernscope import tl
+from kernscope.backends.timelines.gantt import _name as slice_name
+from kernscope.backends.timelines.gantt import _teller as teller
+from kernscope.backends.timelines.gantt import gantt_svg
 from kernscope.backends.timelines.gantt_slices import merge_below, slices_of
 from kernscope.backends.timelines.time_axis import exact_time, ticks
 from kernscope.ir.forms.text import quote
@@ -90,6 +92,12 @@ def test_only_narrow_slices_of_one_column_are_merged() -> None:
     assert set(wide.tolist()) <= set(merged.node[merged.count == 1].tolist())
 
 
+def test_merging_nothing_gives_nothing() -> None:
+    """A schedule whose nodes take no time has no slices, merged or not."""
+    none = slices_of(ks.schedule(ks.trace(nothing)))
+    assert len(none) == len(merge_below(none, 5.0)) == 0
+
+
 def test_a_merged_chart_says_so_and_counts_every_node() -> None:
     """Above the limit the picture names how many slices are merged; below it nothing is, and nothing is said."""
     schedule = ks.schedule(pk.sweep(400), "list")
@@ -138,6 +146,42 @@ def test_rows_are_named_under_their_ranks() -> None:
     assert ">gemm<" in single
 
 
+def test_a_slice_is_named_by_what_there_is_room_for() -> None:
+    """Operation and tensor; else the tensor; else the operation; a slice too narrow for any has no name. What moves no
+    tensor has its operation."""
+
+    @ks.kernel
+    def kernel(x: ks.HbmTensor, long_name: ks.HbmTensor) -> None:
+        tile = tl.load(x[0:64, :])
+        other = tl.load(long_name[:, :])
+        tl.store(x[0:64, :], tl.dot(tile, tile) + other)
+        tl.load(x[0:1, 0:1])
+
+    made = ks.schedule(ks.trace(kernel, ks.hbm((64, 64), "f32"), ks.hbm((64, 64), "f32")), "blocking")
+    root = ElementTree.fromstring(gantt_svg([made])[0].encode())
+    names = [t.text or "" for t in root.iter(f"{SVG}text")]
+    assert {"load x", "load long_name", "store x", "dot"} <= set(names)
+    graph = made.graph
+    assert [slice_name(graph, 1, "load", room) for room in (14, 13, 9, 8, 4, 3)] == [
+        "load long_name",
+        "long_name",
+        "long_name",
+        "load",
+        "load",
+        "",
+    ]
+    assert [slice_name(graph, node, graph[node].op, 99) for node in (0, 2, 4)] == ["load x", "dot", "store x"]
+
+
+def test_of_many_slices_each_tells_its_operation_and_line() -> None:
+    """Above the limit a slice's text is ``%3 = load  # file:line``; below it is all of the node."""
+    made = ks.schedule(pk.sweep(3), "blocking")
+    (place,) = {node.location.short for node in made.graph if node.op == "dot" and node.location}
+    (dot, *_) = (node for node in made.graph if node.op == "dot")
+    assert teller(made.graph, detailed=False)(dot.id) == f"%{dot.id} = dot  # {place}"
+    assert teller(made.graph, detailed=True)(dot.id) == str(dot)
+
+
 @pytest.mark.parametrize("name", pk.HOSTILE)
 def test_names_survive(name: str) -> None:
     """A hostile name is text in a well-formed file, whatever it contains."""
@@ -149,20 +193,6 @@ def test_names_survive(name: str) -> None:
     assert any(word in text for text in told for word in spelt)
     assert quote(name) in root.get("aria-label", "")
     assert {e.tag for e in root.iter()} <= {SVG + tag for tag in ("svg", "style", "rect", "line", "text", "title")}
-
-
-def test_a_chart_is_written_where_asked(tmp_path: Path) -> None:
-    """One schedule or several; .svg only; a bad path and no schedule are errors."""
-    schedule = ks.schedule(pk.sweep(2))
-    made = draw_gantt(schedule, tmp_path / "a.svg")
-    assert made.path is not None
-    assert made.path.read_text(encoding="utf-8") == made.svg == draw_gantt([schedule]).svg == made._repr_svg_()
-    with pytest.raises(ks.OptionError, match=r"\.png"):
-        draw_gantt(schedule, tmp_path / "a.png")
-    with pytest.raises(ks.OutputError):
-        draw_gantt(schedule, tmp_path / "missing" / "a.svg")
-    with pytest.raises(ks.OptionError, match="no schedule"):
-        draw_gantt([])
 
 
 @ks.kernel

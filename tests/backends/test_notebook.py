@@ -9,7 +9,8 @@ import picturekernels as pk
 import pytest
 
 import kernscope as ks
-from kernscope.backends.graph_picture.renderer import find_renderers
+from kernscope.backends.graph_picture import drawing
+from kernscope.backends.graph_picture.renderer import Rendering, find_renderers
 from kernscope.ir.forms.text import quote
 
 needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
@@ -76,3 +77,22 @@ def test_a_drawing_as_png_shows_itself() -> None:
     data = ks.draw(pk.sweep(2), format="png")._repr_mimebundle_()["image/png"]
     assert isinstance(data, bytes)
     assert data.startswith(b"\x89PNG")
+
+
+def test_a_drawing_without_a_renderer_shows_its_dot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says why there is no picture."""
+    monkeypatch.setattr(drawing, "render", lambda *_, **__: Rendering(None, "", ("no renderer was found",), ()))
+    made = ks.draw(pk.sweep(2))
+    assert not made.rendered
+    assert made._repr_mimebundle_() == {"text/plain": f"{made}\n\n{made.dot}"}
+    assert "no renderer was found" in str(made) and "digraph" in made.dot
+
+
+def test_timelines_show_what_they_can() -> None:
+    """A picture where the format is one, else what was written in words."""
+    schedule = ks.schedule(pk.sweep(2))
+    png = ks.timeline(schedule, format="png")
+    assert png._repr_mimebundle_() == {"image/png": png.data, "text/plain": str(png)}
+    text = ks.timeline(schedule, format="json")
+    assert text._repr_mimebundle_() == {"text/plain": str(text)}
+    assert str(text).startswith(f"timeline (json): {text.slices:,} slices, {text.instants:,} instants")

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import attrs
 import picturekernels as pk
 import pytest
 
@@ -240,6 +241,43 @@ def test_findings_are_shown_in_full() -> None:
         assert diagnostic.code in text
         assert quote(diagnostic.message) in text
         assert diagnostic.help in text
+
+
+def test_a_page_without_findings_has_no_tab_for_them() -> None:
+    """All other tabs stand; with findings theirs is among them, with their number."""
+    for graph, number in ((pk.sweep(2), 0), (stale(), len(ks.lint(stale())))):
+        page = page_of(graph)
+        tabs = [value for tag, name, value in page.attributes if (tag, name) == ("a", "data-tab")]
+        assert tabs == ["graph", *["findings"] * bool(number), "ladder", "scratch", "numbers", "operations"]
+        (title,) = (at for at, text in enumerate(page.texts) if text.strip(", ") == "findings")
+        said = " ".join(page.texts[title + 1 : title + 6])
+        report = ks.lint(graph)
+        counts = [f"{n} {severity}{'s' * (n > 1)}" for severity, n in report.counts.items() if n]
+        assert (", ".join(counts) or "no findings") in said
+        (kind,) = (dict(found)["class"] for found in _sections(page) if dict(found).get("id") == "findings")
+        assert kind == ("detail" if number else "detail empty")
+
+
+def _sections(page: Page) -> list[list[tuple[str, str]]]:
+    """The attributes of each section: one begins with ``class``."""
+    found: list[list[tuple[str, str]]] = []
+    for tag, name, value in page.attributes:
+        if tag != "section":
+            continue
+        if name == "class":
+            found.append([])
+        found[-1].append((name, value))
+    return found
+
+
+@pytest.mark.parametrize(("more", "said"), [(0, ""), (1, "1 more finding:"), (2, "2 more findings:")])
+def test_findings_past_a_hundred_are_counted(more: int, said: str) -> None:
+    """A hundred are shown in full."""
+    report = ks.lint(stale())
+    many = attrs.evolve(report, diagnostics=tuple(report.diagnostics[:1]) * (100 + more))
+    page = page_of(stale(), lint=many)
+    assert page.values("data-finding") == [str(at) for at in range(100)]
+    assert ("more finding" in page.text) is bool(said) and said in page.text
 
 
 def test_a_difference_is_said_loudly() -> None:

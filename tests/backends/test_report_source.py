@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import zlib
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import picturekernels as pk
@@ -15,6 +17,7 @@ import kernscope as ks
 from kernscope import tl
 from kernscope.backends.report.columns import pack
 from kernscope.backends.report.source import LineTable, SourceText, collect_sources
+from kernscope.backends.report.source import _spans as spans_of
 
 
 def _twice(value: ks.TensorHandle) -> ks.TensorHandle:
@@ -65,6 +68,25 @@ def test_a_source_that_is_not_there_is_left_out() -> None:
     graph = pk.renamed(pk.sweep(2), "no such file.py")
     assert collect_sources(graph) == ()
     assert LineTable(graph, ()).sums(graph.nodes.stack, np.ones(len(graph), dtype=np.int64)) == []
+
+
+@pytest.mark.parametrize(("length", "shown"), [(2_999, True), (3_000, True), (3_001, False)])
+def test_a_page_shows_so_many_lines_at_most(tmp_path: Path, length: int, shown: bool) -> None:
+    """A function of 3,000 lines is shown whole, a longer one is left out."""
+    body = "    pass\n" * (length - 2) + "    tl.store(o[:], tl.zeros((4,), tl.float32))\n"
+    text = f"from kernscope import tl\ndef kernel(o):\n{body}"
+    path = tmp_path / "long.py"
+    path.write_text(text)
+    space: dict[str, Any] = {}
+    exec(compile(text, str(path), "exec"), space)
+    texts = collect_sources(ks.trace(space["kernel"], ks.hbm((4,), "f32")))
+    assert [(one.first, len(one.lines)) for one in texts] == [(2, length)] * shown
+
+
+@pytest.mark.parametrize("text", ["def f(:\n    x\n", "x = 1\ny = 2\n"])
+def test_a_line_in_no_function_is_shown_alone(text: str) -> None:
+    """Of a module's own body, and of a text that does not parse."""
+    assert spans_of(tuple(text.splitlines()), [2, 1, 2]) == [(1, 1), (2, 2)]
 
 
 def test_a_line_is_counted_once_for_a_recursive_call() -> None:

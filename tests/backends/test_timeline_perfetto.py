@@ -36,11 +36,13 @@ class Reading:
         }
         self.events = [p for p in self.trace.packet if p.HasField("track_event")]
         self.names: dict[int, str] = {}
+        self.categories: dict[int, str] = {}
         self.annotation_names: dict[int, str] = {}
         self.texts: dict[int, str] = {}
         for packet in self.trace.packet:
             interned = packet.interned_data
             self.names |= {entry.iid: entry.name for entry in interned.event_names}
+            self.categories |= {entry.iid: entry.name for entry in interned.event_categories}
             self.annotation_names |= {entry.iid: entry.name for entry in interned.debug_annotation_names}
             self.texts |= {entry.iid: entry.str.decode() for entry in interned.debug_annotation_string_values}
 
@@ -161,6 +163,36 @@ def test_arguments_tell_all_of_a_node(schedule: ks.Schedule, reading: Reading) -
         assert said["issue_ps"] == schedule.issue_ps[node.id] and said["slack_ps"] == schedule.slack_ps[node.id]
     chain = {reading.node(p) for p in reading.events if reading.said(p.track_event).get("critical chain")}
     assert chain == set(schedule.critical_chain().nodes)
+
+
+def test_the_category_is_what_a_simulators_log_calls_the_node(schedule: ks.Schedule, reading: Reading) -> None:
+    """``kind/name`` of the log's entry; of an operation without one its family."""
+    found: dict[str, set[str]] = {}
+    for packet in reading.of_type(BEGIN) + reading.of_type(INSTANT):
+        names = {reading.categories[iid] for iid in packet.track_event.category_iids}
+        found.setdefault(reading.names[packet.track_event.name_iid], set()).update(names)
+    wanted = {
+        "load": "memory/dma_read",
+        "store": "memory/dma_write",
+        "dot": "gemm/dot",
+        "exp": "math/exp",
+        "send": "ipcq/ipcq_copy",
+        "recv_async": "message",
+    }
+    assert {name: found[name] for name in wanted} == {name: {said} for name, said in wanted.items()}
+
+
+def test_the_first_and_only_node_has_its_arguments() -> None:
+    """A graph of one node: its write stands in the trace."""
+
+    @ks.kernel
+    def one() -> None:
+        tl.zeros((4, 4), tl.float32)
+
+    made = ks.schedule(ks.trace(one))
+    reading = Reading(ks.timeline(made, format="perfetto-trace").data)
+    (packet,) = reading.of_type(BEGIN)
+    assert reading.said(packet.track_event)["writes"] == [str(access) for access in made.graph[0].writes] != []
 
 
 def test_tracks_are_ordered_under_their_rank(schedule: ks.Schedule, reading: Reading) -> None:

@@ -80,6 +80,11 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
         "list",
         lambda made: attrs.evolve(made, engines=(attrs.evolve(made.engines[0], channels=2), *made.engines[1:])),
     ),
+    "no engines": ("list", lambda made: attrs.evolve(made, engines=None)),
+    "engines that are none": (
+        "list",
+        lambda made: attrs.evolve(made, engines=("dma", attrs.evolve(made.engines[0], channels=2**40), *made.engines)),
+    ),
     "another engine": ("list", at("engine", STORE, 0)),
     "another rank's engine": ("list", at("engine", STORE, 6)),
     "an engine for what needs none": ("list", at("engine", RECVS[0], 3)),
@@ -177,3 +182,37 @@ def test_durations_that_no_time_holds_match_no_schedule() -> None:
     made = attrs.evolve(MADE["list"], machine=slow)
     assert [(v.rule, v.nodes) for v in check(made)] == [("duration", (STORE,)), ("duration", (11,))]
     assert f"the machine says {10**21 + 2000} ps" in check(made)[0].message
+
+
+JUNK = (
+    None,
+    5,
+    "gemm",
+    b"gemm",
+    {},
+    {1: 2},
+    set(),
+    [None],
+    [5],
+    [[]],
+    (object(),),
+    iter(()),
+    np.zeros(3),
+    float("nan"),
+)
+PARTS = (None, -1, 1.5, "x", True, 2**31, 2**70, [], np.int64(3), np.float64(1))
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_engines_that_are_junk_are_a_violation(junk: Any) -> None:
+    """Whatever stands in the place of the engines is said, and nothing is raised."""
+    assert {v.rule for v in check(attrs.evolve(MADE["list"], engines=junk))} >= {"engine"}
+
+
+@pytest.mark.parametrize("part", ["rank", "name", "channels"])
+@pytest.mark.parametrize("value", PARTS, ids=repr)
+def test_an_engine_with_a_part_that_is_junk_is_a_violation(part: str, value: Any) -> None:
+    """A rank, a name or a number of channels that is none, or is another's; of numpy's integers the value counts."""
+    first, *others = MADE["list"].engines
+    damaged = attrs.evolve(MADE["list"], engines=(attrs.evolve(first, **{part: value}), *others))
+    assert "engine" in {v.rule for v in check(damaged)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,8 @@ class Result(NamedTuple):
 @pytest.fixture
 def kernscope(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Result]:
-    """Run a command in an empty folder."""
+) -> Iterator[Callable[..., Result]]:
+    """Run a command in an empty folder. What it imports from there is forgotten: a process of its own would, too."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -31,7 +32,11 @@ def kernscope(
         captured = capsys.readouterr()
         return Result(status, captured.out, captured.err)
 
-    return run
+    before = set(sys.modules)
+    yield run
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -446,3 +446,12 @@ def test_imports_beyond_the_own_folder(module, kernscope, tmp_path):
     (tmp_path / "top" / "common.py").write_text("T = 8\n")
     path = module("from ..common import T", "assert T == 8", name="top/inner/kern.py")
     assert kernscope("lint", path).status == 0
+
+
+@pytest.mark.parametrize("body", ["sys.setrecursionlimit(120)", "sys.path.clear(); sys.meta_path.clear()"])
+@pytest.mark.parametrize("command", ["lint", "run", "schedule"])
+def test_what_python_itself_can_do_is_as_before(module, tmp_path, command, body):
+    """How deep calls may go, and how modules are found: the author's code changes it for itself."""
+    module("import sys", body)
+    done = program(tmp_path, command, "mine.py")
+    assert done.returncode == 0 and "KE901" not in done.stdout + done.stderr, done

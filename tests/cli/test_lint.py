@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -399,3 +400,77 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
     with contextlib.suppress(OSError):  # how Linux says that the other side is closed
         while part := os.read(terminal, 4096):
             shown.append(part)
+
+
+#: Ways to make the kernel `k` whose function was not written in this file, as Python sees it.
+ELSEWHERE = {
+    "a decorator without functools.wraps": "k = ks.launch('s', **H)(ks.kernel(timed(base)))",
+    "a partial": "k = ks.launch('s', **H)(ks.kernel(functools.partial(base, n=3)))",
+    "executed code": "ns = {'tl': tl}; exec(SOURCE, ns); k = ks.launch('s', **H)(ks.kernel(ns['base']))",
+    "a factory of another module": "k = make(H)",
+}
+
+
+@pytest.mark.parametrize("way", ELSEWHERE)
+def test_a_kernel_counts_where_it_is_made(kernscope, write, tmp_path, way):
+    """Whatever wraps it, and wherever its function was written: no kernel of a file is passed over in silence. In one
+    that imports it, it does not count a second time."""
+    write(
+        """
+        def timed(function):
+            def inner(*args, **kwargs):
+                return function(*args, **kwargs)
+            return inner
+
+        def make(arguments):
+            @ks.launch("s", **arguments)
+            @ks.kernel
+            def k(x, o):
+                with tl.scratch_scope():
+                    a = tl.load(x[:])
+                tl.store(o[:], a)
+            return k
+        """,
+        "wrapping.py",
+    )
+    path = write(
+        f"""
+        import functools
+        from wrapping import make, timed
+        H = dict(x=ks.hbm((8,), "f32"), o=ks.hbm((8,), "f32"))
+        SOURCE = "def base(x, o):\\n with tl.scratch_scope():\\n  a = tl.load(x[:])\\n tl.store(o[:], a)"
+        def base(x, o, n=1):
+            with tl.scratch_scope():
+                a = tl.load(x[:])
+            tl.store(o[:], a)
+        {ELSEWHERE[way]}
+        alias = k
+        """,
+        "making.py",
+    )
+    done = kernscope("lint", path, "--output-format", "concise")
+    assert done.status == 1 and done.out.count("KS201") == 1, done
+    write("from making import k", "importing.py")
+    done = kernscope("lint", tmp_path / "importing.py")
+    assert done.status == 0 and "importing.py: no kernels" in done.err, done
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="limits of time by a timer")
+@pytest.mark.parametrize("where", ["import", "launch"])
+@pytest.mark.parametrize("output_format", ["json", "sarif", "concise", "full", "github"])
+def test_a_sole_launch_that_pays_no_heed_to_its_limit_is_told_in_the_format(write, tmp_path, where, output_format):
+    """It ends this process, yet standard output holds the whole answer, as of a launch in a process of its own."""
+    stuck = "while True:\n    try: time.sleep(100)\n    except BaseException: pass\n"
+    body = textwrap.indent(stuck, "    ") if where == "launch" else "    pass\n"
+    write(
+        f"import time\n{stuck if where == 'import' else ''}\n"
+        f'@ks.launch("one", x=ks.hbm((16, 16), "f32"))\n@ks.kernel\ndef k(x):\n    print("from the kernel")\n{body}'
+    )
+    command = [*COMMAND, "mine.py", "--timeout", "0.5", "--output-format", output_format]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "error: not linted: mine.py" in done.stderr
+    assert "did not end within 0.5 s" in done.stdout and "KE507" in done.stdout and "\x1b" not in done.stdout
+    assert ("from the kernel" in done.stderr) is (where == "launch") and "from the kernel" not in done.stdout
+    if output_format in ("json", "sarif"):
+        told = json.loads(done.stdout)
+        assert output_format == "sarif" or told["counts"]["error"] == len(told["not_linted"]) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 MISTAKES = [
@@ -51,6 +53,23 @@ def test_usage_errors(kernscope, good, arguments):
     """Unknown commands and options, missing and impossible values are refused by name."""
     done = kernscope(*arguments)
     assert done.status == 2 and "Error" in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(("arguments", "near"), [
+    (("lint", "mine.py", "--output-format", "jsn"), "json"),
+    (("lint", "mine.py", "--fail-on", "eror"), "error"),
+    (("run", "mine.py", "--order", "lzy"), "lazy"),
+    (("schedule", "mine.py", "--policy", "lits"), "list"),
+    (("schedule", "mine.py", "--effort", "hihg"), "high"),
+    (("draw", "mine.py", "--fold", "scop"), "scope"),
+    (("fit", "mine.py", "--param", "n", "--range", "1:2", "--goal", "memroy"), "memory"),
+])  # fmt: skip
+def test_a_misspelt_value_has_the_nearest(kernscope, good, arguments, near):
+    """Of options that take one of some names; one that is like none of them is told all."""
+    done = kernscope(*arguments)
+    assert done.status == 2 and f"Did you mean '{near}'?" in done.err, done
+    done = kernscope(*arguments[:-1], "xyzzy")
+    assert done.status == 2 and "is not one of" in done.err and "Did you mean" not in done.err, done
 
 
 def test_a_file_with_several_kernels_needs_a_name(kernscope, write):
@@ -245,3 +264,40 @@ def test_a_reference_that_is_given_no_array_is_not_blamed(kernscope, write):
     done = kernscope("run", path)
     assert done.status == 2 and "the reference of zero raised TypeError" in done.err
     assert "it was called with xs=[hbm(" in done.err and "reference's own" not in done.err
+
+
+def test_an_exception_that_cannot_be_written_is_the_authors(kernscope, write):
+    """One whose ``__str__`` raises is named by its class, at its line."""
+    path = write(
+        """
+        class Odd(Exception):
+            def __str__(self):
+                raise RuntimeError("no")
+
+        @ks.launch("s", x=ks.hbm((8,), "f32"))
+        @ks.kernel
+        def k(x):
+            raise Odd
+        """
+    )
+    done = kernscope("lint", path)
+    assert done.status == 2 and "error[KE504]: kernel k raised Odd\n" in done.out and "mine.py:12:5" in done.out, done
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs")
+@pytest.mark.parametrize("command", ["lint", "run", "schedule", "trace"])
+def test_what_is_no_regular_file_is_not_opened(kernscope, tmp_path, command):
+    """A FIFO would keep the command waiting for ever; a link to nothing is told as one."""
+    os.mkfifo(tmp_path / "pipe.py")
+    done = kernscope(command, "pipe.py")
+    assert done.status == 2 and "'pipe.py' is no regular file" in done.out + done.err
+    os.symlink("nowhere.py", tmp_path / "dangling.py")
+    done = kernscope(command, "dangling.py")
+    assert done.status == 2 and "'dangling.py' is a link to 'nowhere.py', and nothing is there" in done.out + done.err
+
+
+def test_a_null_byte_is_told_at_its_line(kernscope, write):
+    """Python names neither the file nor the line; without a place an annotation would be lost."""
+    write('one = 1\ntwo = "\0"\n')
+    done = kernscope("lint", "mine.py", "--output-format", "github")
+    assert done.status == 2 and "::error file=mine.py,line=5," in done.out, done

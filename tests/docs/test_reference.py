@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,44 @@ def test_nothing_is_on_the_reference_page_twice() -> None:
     """A name that is documented twice has two places to link to."""
     names = documented()
     assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+def resolved(name: str) -> Any:
+    """What a dotted name below the package leads to; None: nothing."""
+    *above, last = f"kernscope.{name}".split(".")
+    module = ".".join([*above, last])
+    try:
+        found = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is not None:
+        return importlib.import_module(module)
+    holder = resolved(".".join(above[1:])) if above[1:] else kernscope
+    return getattr(holder, last, None)
+
+
+def test_what_the_reference_page_names_stands_there() -> None:
+    """Each directive leads to something, and a part of a result to the module that it is defined in."""
+    for name in documented():
+        found = resolved(name)
+        assert found is not None, name
+        if isinstance(found, type) and "." in name:
+            assert found.__module__ == f"kernscope.{name.rpartition('.')[0]}", name
+
+
+def test_what_docstrings_and_pages_refer_to_exists() -> None:
+    """Full names in the sources and the documentation follow what they name when that moves."""
+    role = re.compile(r"(?::(?:mod|func|class|data|meth):|\{(?:mod|func|class|data|meth)\})`~?kernscope\.([\w.]+)`")
+    pages = [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
+    sources = [
+        path
+        for path in (DOCS.parent).glob("*/**/*.py")
+        if not {"tests", "docs", "benchmarks", "build"} & set(path.relative_to(DOCS.parent).parts)
+        and not any(part.startswith(".") for part in path.relative_to(DOCS.parent).parts)
+    ]
+    named = {(path, name) for path in [*pages, *sources] for name in role.findall(path.read_text(encoding="utf-8"))}
+    assert len(named) > 5
+    assert sorted((str(path), name) for path, name in named if resolved(name) is None) == []
 
 
 def test_every_page_is_linked() -> None:

@@ -210,3 +210,12 @@ def test_one_dimension_cannot_be_transposed() -> None:
     with pytest.raises(ks.ShapeError) as caught:
         layouts.transpose(Layout.dense((4,), dtypes.float32), ())
     assert "h[:, None]" in caught.value.help
+
+
+def test_a_layout_has_no_more_elements_than_any_memory() -> None:
+    """2^48 are the most; with one more the error says how many."""
+    most = 1 << 24
+    assert Layout.dense((most, most), dtypes.uint8).size == layouts.LARGEST_ELEMENTS
+    with pytest.raises(ks.ShapeError, match="281,474,993,487,872 elements, more than any memory") as caught:
+        Layout.dense((most + 1, most), dtypes.uint8)
+    assert caught.value.help

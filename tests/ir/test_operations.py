@@ -13,7 +13,7 @@ import kernscope as ks
 from kernscope.ir import dtypes
 from kernscope.ir.dtypes import ALL, DType
 from kernscope.ir.layout import Layout
-from kernscope.ir.ops import OPERATIONS, Family, Kind, Operation, WorkKind
+from kernscope.ir.ops import OPERATIONS, Family, Kind, Operation, WorkKind, cast_array
 
 FLOATS = [d for d in ALL if d.is_float]
 INTEGERS = [d for d in ALL if d.is_integer]
@@ -26,6 +26,9 @@ COMPARISONS = ["lt", "le", "gt", "ge", "eq", "ne"]
 EXTREMA = ["maximum", "minimum"]
 BITS = ["and", "or", "xor", "not"]
 SHIFTS = ["shl", "shr"]
+#: Integers whose sums keep the dtype.
+KEPT = ("u32", "i64", "u64")
+ORDER = ["sort", "topk", "flip", "gather"]
 REDUCTIONS = ["sum", "max", "min", "argmax", "argmin"]
 
 
@@ -44,7 +47,22 @@ def result(name: str, *operands: Any, **static: Any) -> tuple[tuple[int, ...], D
 def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
     """Adding an operation is one declaration: this list is the second opinion."""
     listed = ARITHMETIC + TRANSCENDENTAL + COMPARISONS + EXTREMA + BITS + SHIFTS + REDUCTIONS
-    listed += ["where", "cast", "cumsum", "softmax", "fill", "arange", "load", "store", "copy_to", "dot"]
+    listed += [
+        "where",
+        "cast",
+        "bitcast",
+        "mulhi",
+        "cumsum",
+        "cumprod",
+        "softmax",
+        "fill",
+        "arange",
+        "load",
+        "store",
+        "copy_to",
+        "dot",
+    ]
+    listed += ORDER
     listed += ["send", "recv", "recv_async", "wait", "scope_enter", "scope_exit"]
     assert sorted(OPERATIONS) == sorted(listed)
 
@@ -168,7 +186,11 @@ def test_python_numbers_take_the_tensors_dtype(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "value"), [("i8", 128), ("i8", -129), ("u8", -1), ("u8", 256), ("i16", 1 << 15), ("i32", 1 << 31)]
+    ("dtype", "value"),
+    [
+        *[("i8", 128), ("i8", -129), ("u8", -1), ("u8", 256), ("i16", 1 << 15), ("i32", 1 << 31), ("u16", 1 << 16)],
+        *[("u32", 1 << 32), ("i64", 1 << 63), ("i64", -(1 << 63) - 1), ("u64", 1 << 64), ("u64", -1)],
+    ],
 )
 def test_an_integer_that_the_tensor_cannot_hold_is_refused(dtype: str, value: int) -> None:
     """Nothing wraps in silence at the kernel's own constants, but the extremes themselves pass."""
@@ -178,7 +200,7 @@ def test_an_integer_that_the_tensor_cannot_hold_is_refused(dtype: str, value: in
     assert result("add", tensor, value - 1 if value > 0 else value + 1)[1] is tensor.dtype
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in FLOATS if d.itemsize <= 4], ids=str)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign: float) -> None:
     """Exactly where rounding to the dtype would make it infinite (or NaN): one float below that passes. The help holds
@@ -188,7 +210,7 @@ def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign:
     for _ in range(80):  # halve the interval in which rounding turns
         middle = (finite + beyond) / 2
         with np.errstate(over="ignore"):
-            rounds_to = float(np.float64(middle).astype(dtype.numpy))
+            rounds_to = float(cast_array(np.float64(middle), dtype))
         finite, beyond = (middle, beyond) if np.isfinite(rounds_to) else (finite, middle)
     assert result("add", tensor, finite)[1] is dtype
     with pytest.raises(ks.DTypeError, match=f"does not fit {dtype}") as caught:
@@ -196,6 +218,38 @@ def test_a_finite_number_that_a_float_cannot_hold_is_refused(dtype: DType, sign:
     advised = re.match("use (-?[0-9.e+]+)", caught.value.help)
     assert advised is not None
     assert result("add", tensor, float(advised[1]))[1] is dtype
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_numbers_of_f64_are_told_from_larger_integers(sign: int) -> None:
+    """An integer passes exactly where Python's float takes it; nothing wider is advised."""
+    tensor, first_beyond = dense((4,), dtypes.float64), (1 << 1024) - (1 << 970)
+    assert result("add", tensor, sign * (first_beyond - 1))[1] is tensor.dtype
+    with pytest.raises(OverflowError):
+        float(first_beyond)
+    with pytest.raises(ks.DTypeError, match="an integer of 1024 bits does not fit f64"):
+        result("add", tensor, sign * first_beyond)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "wider"),
+    [
+        ("i8", 300, "int32"),
+        ("u8", -1, "int32"),
+        ("i32", 1 << 31, "int64"),
+        ("u32", -(1 << 31) - 1, "int64"),
+        ("i64", 1 << 63, "uint64"),
+        ("f16", 1e5, "float32"),
+        ("f16", 1e300, "float64"),
+        ("f32", -1e39, "float64"),
+    ],
+)
+def test_a_number_that_does_not_fit_is_told_the_first_dtype_that_holds_it(dtype: str, value: Any, wider: str) -> None:
+    """The help is true when it is followed."""
+    with pytest.raises(ks.DTypeError) as caught:
+        result("add", dense((4,), dtypes.of(dtype)), value)
+    assert f"h.to(tl.{wider})" in caught.value.help
+    assert result("add", dense((4,), dtypes.of(wider)), value)[1] is dtypes.of(wider)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -227,9 +281,9 @@ def test_at_least_one_operand_is_a_tensor() -> None:
 def test_reductions_drop_or_keep_the_axis(
     name: str, axis: int, keep: bool, shape: tuple[int, ...], dtype: DType
 ) -> None:
-    """The shape is numpy's; sums of integers are i32, positions are i32, extrema keep the dtype."""
+    """The shape is numpy's; sums of narrow integers are i32, positions are i32, extrema keep the dtype."""
     wanted = dtype
-    if name.startswith("arg") or (name == "sum" and not dtype.is_float):
+    if name.startswith("arg") or (name == "sum" and not dtype.is_float and dtype.short not in KEPT):
         wanted = dtypes.int32
     assert result(name, dense((4, 5), dtype), axis=axis, keep_dims=keep) == (shape, wanted)
     array = np.zeros((4, 5))
@@ -262,10 +316,78 @@ def test_where_refuses_numbers_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_softmax_and_cumsum_keep_the_shape(dtype: DType) -> None:
-    """Softmax of integers is f32, a running sum of them i32."""
+    """Softmax of integers is f32, a running sum of narrow ones i32."""
     source = dense((4, 5), dtype)
     assert result("softmax", source, axis=1) == ((4, 5), dtype if dtype.is_float else dtypes.float32)
-    assert result("cumsum", source, axis=0) == ((4, 5), dtype if dtype.is_float else dtypes.int32)
+    summed = dtype if dtype.is_float or dtype.short in KEPT else dtypes.int32
+    for name in ("cumsum", "cumprod"):
+        assert result(name, source, axis=0) == ((4, 5), summed)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize(("axis", "shape"), [((0, 2), (5,)), ((1, -1), (4,)), ((2,), (4, 5)), ((0, 1, 2), ())])
+def test_reductions_go_along_several_axes(name: str, axis: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """In any order, counted from either end: the shape is numpy's, the work all that is read."""
+    source = dense((4, 5, 6), dtypes.float32)
+    assert result(name, source, axis=axis, keep_dims=False)[0] == shape
+    kept = np.max(np.zeros((4, 5, 6)), axis=axis, keepdims=True).shape
+    assert result(name, source, axis=axis, keep_dims=True)[0] == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"), [("sum", (0, 0)), ("sum", (0, -2)), ("max", ()), ("max", (0, 2)), ("argmax", (0, 1))]
+)
+def test_axes_that_are_none_are_refused(name: str, axis: tuple[int, ...]) -> None:
+    """One twice, none at all, one that does not exist; a place has one axis."""
+    with pytest.raises(ks.ShapeError) as caught:
+        result(name, dense((4, 5), dtypes.float32), axis=axis, keep_dims=False)
+    assert caught.value.help
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_rearranged_elements_keep_the_dtype(dtype: DType) -> None:
+    """The shape too, but for the k largest and for what an index says; sorting is paid by what it reads."""
+    source, index = dense((4, 5), dtype), dense((4, 9), dtypes.int16)
+    assert result("sort", source, axis=1, descending=False) == ((4, 5), dtype)
+    assert result("flip", source, axis=0) == ((4, 5), dtype)
+    assert result("topk", source, k=2, axis=0) == ((2, 5), dtype)
+    assert result("gather", source, index, axis=1) == ((4, 9), dtype)
+    assert OPERATIONS["topk"].work((source,), dense((2, 5), dtype)) == (20, 0, 0)
+    assert OPERATIONS["gather"].work((source, index), dense((4, 9), dtype)) == (36, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "static", "error", "words"),
+    [
+        ("topk", [((4, 5), "f32")], {"k": 0, "axis": 1}, ks.ArgumentError, "the 0 largest of 5"),
+        ("topk", [((4, 5), "f32")], {"k": 6, "axis": 1}, ks.ArgumentError, "the 6 largest of 5"),
+        ("sort", [((4, 5), "f32")], {"axis": 2, "descending": False}, ks.ShapeError, "axis 2"),
+        ("gather", [((4, 5), "f32"), ((4, 5), "f32")], {"axis": 1}, ks.DTypeError, "an index of f32"),
+        ("gather", [((4, 5), "f32"), ((3, 9), "i32")], {"axis": 1}, ks.ShapeError, "(3, 9)"),
+        ("gather", [((4, 5), "f32"), ((4,), "i32")], {"axis": 1}, ks.ShapeError, "(4,)"),
+        ("bitcast", [((4,), "f32")], {"dtype": dtypes.int16}, ks.DTypeError, "f32 as i16"),
+        ("bitcast", [((4,), "i8")], {"dtype": dtypes.bool_}, ks.DTypeError, "i8 as bool"),
+        ("mulhi", [((4,), "i16"), ((4,), "i16")], {}, ks.DTypeError, "i16"),
+        ("mulhi", [((4,), "f32"), ((4,), "f32")], {}, ks.DTypeError, "f32"),
+    ],
+)
+def test_what_cannot_be_rearranged_is_refused(
+    name: str, operands: Any, static: Any, error: type[ks.KernscopeError], words: str
+) -> None:
+    """With the shapes or dtypes in the message, and what would do."""
+    with pytest.raises(error) as caught:
+        result(name, *[dense(shape, dtypes.of(dtype)) for shape, dtype in operands], **static)
+    assert words in caught.value.message and caught.value.help
+
+
+def test_a_batch_of_products_is_one_product_after_the_other() -> None:
+    """(B, M, K) x (B, K, N) gives (B, M, N), with the work of one product that is B times as deep."""
+    a, b = dense((6, 4, 8), dtypes.float16), dense((6, 8, 3), dtypes.float16)
+    assert result("dot", a, b, out_dtype=dtypes.float32) == ((6, 4, 3), dtypes.float32)
+    assert OPERATIONS["dot"].work((a, b), dense((6, 4, 3), dtypes.float32)) == (4, 3, 48)
+    for other in (dense((5, 8, 3), dtypes.float16), dense((8, 3), dtypes.float16)):
+        with pytest.raises(ks.ShapeError, match="dot of shapes"):
+            result("dot", a, other, out_dtype=dtypes.float32)
 
 
 def test_dot_multiplies_matrices_that_fit() -> None:
@@ -322,3 +444,7 @@ def test_arange_has_elements() -> None:
         result("arange", start=3, end=3)
     with pytest.raises(ks.DTypeError, match="does not fit i32"):
         result("arange", start=0, end=(1 << 31) + 1)
+    assert result("arange", start=(1 << 31) - 2, end=1 << 31) == ((2,), dtypes.int32)
+    assert result("arange", start=-(1 << 31), end=1 - (1 << 31)) == ((1,), dtypes.int32)
+    with pytest.raises(ks.DTypeError, match="-2147483649 does not fit i32"):
+        result("arange", start=-(1 << 31) - 1, end=0)

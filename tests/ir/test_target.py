@@ -1,10 +1,15 @@
-"""The target: who is whose neighbour."""
+"""The target: who is whose neighbour, and which memories there are for whom."""
 
+from typing import Any
+
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kernscope as ks
+from kernscope import tl
+from kernscope.ir.ops import Kind
 from kernscope.ir.target import OPPOSITE, Target
 
 
@@ -101,3 +106,21 @@ def test_two_targets_name_each_field_in_which_they_differ() -> None:
         "align of tcm: 16 here, 32 there",
         "slots: 2 here, 4 there",
     ]
+
+
+def test_a_target_says_which_kinds_of_engines_reach_a_memory() -> None:
+    """Only the DMA engine reaches HBM; another reach is another target; the verifier refuses what none could do."""
+    hbm, tcm = Target().memories
+    assert hbm.reached_by == (Kind.TRANSFER,)
+    assert tcm.reached_by == (Kind.TRANSFER, Kind.MATMUL, Kind.ELEMENTWISE, Kind.LINK)
+    narrow = attrs.evolve(Target(), memories=(hbm, attrs.evolve(tcm, reached_by=(Kind.TRANSFER,))))
+    assert Target().differences(narrow) == [
+        "kinds of engines that reach tcm: transfer, matmul, elementwise, link here, transfer there"
+    ]
+
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(o[:], tl.exp(tl.load(x[:])))
+
+    graph = attrs.evolve(ks.trace(kernel, ks.hbm((8,), "f32"), ks.hbm((8,), "f32")), target=narrow)
+    (violation,) = ks.verify(graph)
+    assert "exp touches" in str(violation) and "which no engine of kind elementwise reaches" in str(violation)

@@ -109,7 +109,23 @@ def swapped_accesses(row: int) -> Damage:
 
 
 F16 = Layout.dense((4, 8), tl.float16)
+
+
+def with_attributes(attributes: dict[str, Any]) -> Damage:
+    """The graph with another first set of attributes."""
+    return lambda graph: attrs.evolve(graph, attributes=(attributes, *graph.attributes[1:]))
+
+
 DAMAGES: dict[str, Damage] = {
+    "a line before the first": one("frames.line", 1, -3),
+    "a column before the first": one("frames.column", 0, -2),
+    "a scalar without a value": with_attributes({"scalars": ((1,),)}),
+    "a scalar that is a text": with_attributes({"scalars": ((1, "2"),)}),
+    "a scalar before all operands": with_attributes({"scalars": ((-1, 2.0),)}),
+    "scalars that are none": with_attributes({"scalars": 7}),
+    "a tensor at an address": one("storages.address", 1, 64),
+    "a tensor made later": one("storages.born", 0, 3),
+    "two tensors of one name": one("storages.name", 1, int(GRAPH.storages.name[0])),
     "a parent that comes later": one("scopes.parent", 2, 2),
     "a caller that comes later": one("stacks.caller", 3, 3),
     "a rank out of order": one("nodes.rank", 3, 1),
@@ -174,6 +190,34 @@ DAMAGES: dict[str, Damage] = {
 
 
 EXPECTED: dict[str, list[str]] = {
+    "a line before the first": [
+        "places: frame 1 is at line -3, column 4",
+    ],
+    "a column before the first": [
+        "places: frame 0 is at line 24, column -2",
+    ],
+    "a scalar without a value": [
+        "scalars: attributes 0: scalars ((1,),)",
+    ],
+    "a scalar that is a text": [
+        "scalars: attributes 0: scalars ((1, '2'),)",
+    ],
+    "a scalar before all operands": [
+        "scalars: attributes 0: scalars ((-1, 2.0),)",
+    ],
+    "scalars that are none": [
+        "scalars: attributes 0: scalars 7",
+    ],
+    "a tensor at an address": [
+        "tensors: tensor 1 is at 0x40, made at node 0",
+    ],
+    "a tensor made later": [
+        "tensors: tensor 0 is at 0x0, made at node 3",
+        "accesses-inside: access 0 of node %0 comes before its allocation",
+    ],
+    "two tensors of one name": [
+        "tensors: 2 tensors are called 'x'",
+    ],
     "a parent that comes later": [
         "forest: scope 2 follows its own 2",
     ],
@@ -230,6 +274,7 @@ EXPECTED: dict[str, list[str]] = {
     ],
     "a tensor behind the allocations": [
         "bump-allocation: HBM tensors do not all come before the allocations",
+        "tensors: tensor 15 is at 0x200, made at node 28",
         "storage-layouts: storage 15 does not fit its layout, rank or scope",
         "operations: node %30: load touches d+0 f32[4,4] (2 such nodes)",
         "operations: node %31: dot touches d+0 f32[4,4] (2 such nodes)",
@@ -276,19 +321,7 @@ EXPECTED: dict[str, list[str]] = {
         "storage-layouts: storage 1 does not fit its layout, rank or scope",
     ],
     "an allocation of no rank": [
-        "bump-allocation: storage 7 is at 0x1c0, the cursor was 0x180",
-        "bump-allocation: rank 1: storage 6 lies outside the rank's nodes",
-        "bump-allocation: storage 6 is at 0x180, the cursor was 0x0",
-        "bump-allocation: storage 9 is at 0x0, the cursor was 0x1c0",
-        "storage-layouts: storage 6 does not fit its layout, rank or scope",
-        "accesses-inside: access 12 of node %9 reaches into another rank's scratch",
-        "accesses-inside: access 17 of node %11 reaches into another rank's scratch",
-        "accesses-inside: access 18 of node %11 reaches into another rank's scratch",
-        "accesses-inside: access 19 of node %12 reaches into another rank's scratch",
-        "accesses-inside: access 25 of node %14 reaches into another rank's scratch",
-        "accesses-inside: access 30 of node %16 reaches into another rank's scratch",
-        "accesses-inside: access 31 of node %16 reaches into another rank's scratch",
-        "accesses-inside: access 32 of node %17 reaches into another rank's scratch",
+        "allocations: storage 6 is an allocation of no rank",
     ],
     "an allocation of another rank's scope": [
         "storage-layouts: storage 2 does not fit its layout, rank or scope",

@@ -20,6 +20,7 @@ With ``faults`` a program also reads and writes handles of closed scopes and rea
 ``deadlocks`` the ranks' sends and receives may wait for each other for ever.
 """
 
+from .orders import random_order
 from .program import Instruction, Program, examples, programs, random_kernel
 
-__all__ = ["Instruction", "Program", "examples", "programs", "random_kernel"]
+__all__ = ["Instruction", "Program", "examples", "programs", "random_kernel", "random_order"]

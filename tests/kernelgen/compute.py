@@ -9,10 +9,12 @@ from kernscope import tl
 
 from .values import (
     DTYPES,
+    INTEGERS,
     LARGEST,
     Holder,
     Value,
     broadcastable,
+    converted,
     size_of,
 )
 
@@ -52,6 +54,27 @@ class Compute(Holder):
         else:
             self.add(tl.maximum(left, right) if c % 2 else tl.minimum(left, right), max(bx, by))
 
+    def do_into(self, a: int, b: int, c: int, d: int) -> None:
+        """A result that goes into a handle: its own operand, the other one, or a third; also a part of it."""
+        x, y = self.operand(a), self.operand(b)
+        into = x if d % 3 == 0 else self.target(c, (x.dtype,))
+        rows, cols = (min(sizes) for sizes in zip(x.shape, into.shape, strict=True))
+        x, into = x.corner(rows, cols), into.corner(rows, cols)
+        if not self.may_write(into) or into.dtype is not x.dtype:
+            return
+        match c % 4:
+            case 0:
+                tl.tanh(self.read(x), out=into.handle)
+            case 1:
+                tl.mul(self.read(x), -0.5, out=into.handle)
+            case 2:
+                other = self.read(self.cast(y, x.dtype))[:1, :1]
+                tl.minimum(self.read(x), other, out=into.handle)
+            case _:
+                into = into.corner(1, cols)
+                tl.max(self.read(x), axis=0, keep_dims=True, out=into.handle)
+        self.wrote(into, max(x.base.bound, y.base.bound, 1.0))
+
     def do_where(self, a: int, b: int, c: int, d: int) -> None:
         x, y = broadcastable(self.operand(a), self.operand(b))
         left, right = self.read(x), self.read(y)
@@ -64,11 +87,12 @@ class Compute(Holder):
 
     def do_cast(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a, DTYPES)
-        self.add(self.read(value).to(DTYPES[b % 4]), value.base.bound)
+        self.add(converted(self.read(value), DTYPES[b % len(DTYPES)]), value.base.bound)
 
     def do_integers(self, a: int, b: int, c: int, d: int) -> None:
-        x, y = broadcastable(self.operand(a, (tl.int32,)), self.operand(b, (tl.int32,)))
-        x, y = self.cast(x, tl.int32), self.cast(y, tl.int32)
+        dtype = INTEGERS[d % len(INTEGERS)]
+        x, y = broadcastable(self.operand(a, (dtype,)), self.operand(b, (dtype,)))
+        x, y = self.cast(x, dtype), self.cast(y, dtype)
         left, right = self.read(x) & 255, self.read(y)
         match c % 4:
             case 0:
@@ -84,9 +108,10 @@ class Compute(Holder):
     def do_reduce(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a)
         handle, bound = self.read(value), value.base.bound
-        axis, keep = (0, 1, None)[b % 3], bool(c % 2)
+        axis, keep = (0, 1, None, (0, 1))[b % 4], bool(c % 2)
         function = (tl.sum, tl.max, tl.min, tl.argmax)[d % 4]
         if function is tl.argmax:
+            axis = None if axis == (0, 1) else axis
             self.add(tl.argmax(handle, axis=axis, keep_dims=keep), 64.0)
             return
         if function is tl.sum and bound * 64 > LARGEST:
@@ -95,12 +120,46 @@ class Compute(Holder):
 
     def do_scan(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a)
-        self.add(tl.cumsum(tl.tanh(self.read(value)), axis=b % 2), 8.0)
+        self.add((tl.cumsum, tl.cumprod)[c % 2](tl.tanh(self.read(value)), axis=b % 2), 8.0)
+
+    def do_rearrange(self, a: int, b: int, c: int, d: int) -> None:
+        """Sorted, reversed, looked up: no element becomes another number."""
+        value = self.operand(a, DTYPES)
+        handle, dim = self.read(value), b % 2
+        match c % 4:
+            case 0:
+                made = tl.sort(handle, dim=dim, descending=bool(d % 2))
+            case 1:
+                made = tl.topk(handle, 1 + d % handle.shape[dim], dim=dim)
+            case 2:
+                made = tl.flip(handle, dim)
+            case _:
+                other = self.read(self.operand(d)) if d % 2 else handle
+                size, (rows, cols) = handle.shape[dim], handle.shape
+                place = tl.argmin(other, keep_dims=True) % size
+                made = tl.gather(handle, tl.broadcast_to(place, (rows, 2) if dim else (2, cols)), dim)
+        self.add(made, value.base.bound)
+
+    def do_bits(self, a: int, b: int, c: int, d: int) -> None:
+        """A float's bits, without its exponent or sign: small integers; and high halves of products."""
+        value = self.operand(a)
+        handle = self.read(value)
+        dtype = {2: tl.uint16, 4: (tl.int32, tl.uint32)[b % 2], 8: (tl.int64, tl.uint64)[b % 2]}[handle.dtype.itemsize]
+        bits = handle.to(dtype, bitcast=True)
+        self.add(tl.mulhi(bits, 1000) & 511 if c % 2 and dtype.itemsize >= 4 else bits & 255, 511.0)
 
     def do_dot(self, a: int, b: int, c: int, d: int) -> None:
         x, y = self.factors(a, b)
         y = y.corner(x.shape[1], y.shape[1])
         self.add(tl.tanh(tl.dot(self.read(x), self.read(y))), 1.0)
+
+    def do_dot_batch(self, a: int, b: int, c: int, d: int) -> None:
+        """Two products at once, of one factor with both or of one and the same."""
+        x, y = self.factors(a, b)
+        left, right = self.read(x)[None], self.read(y)[None]
+        if c % 2:
+            left, right = tl.broadcast_to(left, (2, *x.shape)), tl.broadcast_to(right, (2, *y.shape))
+        self.add(tl.max(tl.tanh(tl.dot(left, right)), axis=0), 1.0)
 
     def do_dot_acc(self, a: int, b: int, c: int, d: int) -> None:
         into = self.operand(c, (tl.float32,))

@@ -8,7 +8,7 @@ from typing import Any
 from kernscope import tl
 
 from .values import (
-    DTYPES,
+    FLOATS,
     LARGEST,
     Holder,
     Value,
@@ -21,7 +21,7 @@ class Faults(Holder):
 
     def do_stale_read(self, a: int, b: int, c: int, d: int) -> None:
         """Reads a handle, or a view, of a closed scope: by math, a copy, a store or a dot."""
-        stale = self.stale(a, DTYPES[:3])
+        stale = self.stale(a, FLOATS)
         if stale is None:
             return
         if b % 4 == 0:
@@ -58,7 +58,7 @@ class Faults(Holder):
     def do_unwritten_read(self, a: int, b: int, c: int, d: int) -> None:
         """Reads an ``empty`` handle that was written in part, or not at all."""
         known = self.living(lambda value: not value.readable)
-        value = known[-1 - a % len(known)] if known else self.empty((size_of(b), size_of(c)), DTYPES[d % 3])
+        value = known[-1 - a % len(known)] if known else self.empty((size_of(b), size_of(c)), FLOATS[d % 3])
         self.add(-value.handle, LARGEST)
 
     def stale(self, number: int, dtypes: Iterable[Any]) -> Value | None:

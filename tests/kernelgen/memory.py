@@ -8,6 +8,7 @@ from kernscope import tl
 from .values import (
     COLS,
     DTYPES,
+    FLOATS,
     LARGEST,
     Holder,
     Value,
@@ -54,9 +55,9 @@ class Memory(Holder):
 
     def do_dead_load(self, a: int, b: int, c: int, d: int) -> None:
         """A load that nobody uses, perhaps still in flight when its scope ends and others take its bytes over."""
-        with tl.scratch_scope():
+        with self.scope():
             if a % 2:
-                tl.empty((size_of(b), size_of(c)), DTYPES[c % 3])
+                tl.empty((size_of(b), size_of(c)), FLOATS[c % 3])
             rows, cols = (24, 12) if d % 2 else (8, 8)
             tl.load(self.region((tl.float32, tl.float16)[b % 2], rows, cols, d))
 
@@ -95,13 +96,15 @@ class Memory(Holder):
         self.wrote(into, source.base.bound)
 
     def do_fill(self, a: int, b: int, c: int, d: int) -> None:
+        dtype = DTYPES[c % len(DTYPES)]
+        low = 0 if dtype.kind == "uint" else -2
         if d % 2:
-            self.add(tl.zeros((size_of(a), size_of(b)), DTYPES[c % 4]), 0.0)
+            self.add(tl.zeros((size_of(a), size_of(b)), dtype), 0.0)
         else:
-            self.add(tl.full((size_of(a), size_of(b)), c % 5 - 2, DTYPES[c % 4]), 2.0)
+            self.add(tl.full((size_of(a), size_of(b)), c % 5 + low, dtype), 4.0)
 
     def do_arange(self, a: int, b: int, c: int, d: int) -> None:
         self.add(tl.arange(a % 8, a % 8 + size_of(b)), 16.0)
 
     def do_empty(self, a: int, b: int, c: int, d: int) -> None:
-        self.empty((size_of(a), size_of(b)), DTYPES[c % 3])
+        self.empty((size_of(a), size_of(b)), FLOATS[c % 3])

@@ -119,7 +119,7 @@ class Messages(Memory, Compute, Views):
         if self.alone_from or (self.rank != a % 3 and (b % 2 == 0 or self.rank % 2)):
             return
         rng = random.Random(f"{a} {b} {c} {d} {self.rank}")
-        with tl.scratch_scope():
+        with self.scope():
             self.frames.append(Frame())
             self.alone_from = len(self.frames) - 1
             for _ in range(1 + c % 5):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.tracer.kernel import HbmSpec
 
 from .faults import Faults
 from .machines import MACHINE_OPTIONS, Option
@@ -32,8 +33,9 @@ STORES_OF = {"shift_async": 10, "tangle": 8, "alone": 40, "uneven_messages": 8} 
 COMPUTE = (
     *("load", "load", "load", "load_out", "load_out", "pointer", "ragged", "ragged_row", "dead_load"),
     *("fill", "arange", "empty", "empty"),
-    *("unary", "unary", "binary", "binary", "binary", "where", "fma", "cast", "integers"),
-    *("reduce", "reduce", "scan", "dot", "dot", "dot_acc", "dot_acc", "composite", "composite"),
+    *("unary", "unary", "binary", "binary", "binary", "where", "fma", "cast", "integers", "bits", "into", "into"),
+    *("reduce", "reduce", "scan", "rearrange", "rearrange", "dot_batch"),
+    *("dot", "dot", "dot_acc", "dot_acc", "composite", "composite"),
     *("slice", "slice", "trans", "reshape", "broadcast"),
     *("copy_to", "copy_to", "copy_to", "shift_within", "store", "store", "spill", "unspill"),
 )
@@ -70,20 +72,28 @@ class Program:
 
     def trace(self, **options: Any) -> ks.Graph:
         """Its graph."""
+        return ks.trace(generated, self, **self.tensors, ranks=self.ranks, **{"machine": self.machine, **options})
+
+    @property
+    def tensors(self) -> dict[str, HbmSpec]:
+        """Its arguments, by name."""
         rows = self.rows
-        outputs = {f"out_{dtype.short}": ks.hbm((self.ranks * rows, COLS), dtype) for dtype in DTYPES}
-        return ks.trace(
-            generated,
-            self,
-            x=ks.hbm((24, 12), "f32"),
-            h=ks.hbm((24, 12), "f16"),
-            cube=ks.hbm((4, 6, 12), "f32"),
-            work=ks.hbm((self.ranks * 16, COLS), "f32"),
-            clipped=ks.hbm((self.ranks * rows, COLS - 3), "f32"),
-            **outputs,
-            ranks=self.ranks,
-            **{"machine": self.machine, **options},
-        )
+        return {
+            "x": ks.hbm((24, 12), "f32"),
+            "h": ks.hbm((24, 12), "f16"),
+            "cube": ks.hbm((4, 6, 12), "f32"),
+            "work": ks.hbm((self.ranks * 16, COLS), "f32"),
+            "clipped": ks.hbm((self.ranks * rows, COLS - 3), "f32"),
+            **{f"out_{dtype.short}": ks.hbm((self.ranks * rows, COLS), dtype) for dtype in DTYPES},
+        }
+
+    def carry_out(self, tensors: Mapping[str, ks.HbmTensor], scope: Callable[..., Any] = tl.scratch_scope) -> None:
+        """Record what a rank of it does, with scopes that ``scope`` makes."""
+        own = ("x", "h", "cube", "work", "clipped")
+        out = {name: tensor for name, tensor in tensors.items() if name not in own}
+        interpreter = Interpreter(self, Tensors(*(tensors[name] for name in own), out))
+        interpreter.scope = scope
+        interpreter.run()
 
     def inputs(self, seed: int = 0) -> dict[str, Array]:
         """Its inputs, between -1 and 1: every tensor that is loaded."""
@@ -114,18 +124,9 @@ class Program:
 
 
 @ks.kernel
-def generated(
-    program: Program,
-    *,
-    x: ks.HbmTensor,
-    h: ks.HbmTensor,
-    cube: ks.HbmTensor,
-    work: ks.HbmTensor,
-    clipped: ks.HbmTensor,
-    **out: ks.HbmTensor,
-) -> None:
+def generated(program: Program, **tensors: ks.HbmTensor) -> None:
     """Carries a program out."""
-    Interpreter(program, Tensors(x, h, cube, work, clipped, out)).run()
+    program.carry_out(tensors)
 
 
 class Interpreter(Faults, Messages):
@@ -148,7 +149,7 @@ class Interpreter(Faults, Messages):
                     return
             elif name == "open":
                 if depth < MAX_DEPTH:
-                    with tl.scratch_scope("drawn" if a % 2 else None):
+                    with self.scope("drawn" if a % 2 else None):
                         self.frames.append(Frame())
                         self.block(depth + 1)
                         self.keep_unread()

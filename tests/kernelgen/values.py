@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import attrs
@@ -16,7 +17,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SIZES = (1, 2, 3, 4, 6, 8)
 COLS = 8  # of every HBM tensor that is stored to
 LARGEST = 1e4  # no value grows past this (f16 ends at 65,504)
-DTYPES = (tl.float32, tl.float16, tl.bfloat16, tl.int32)
+FLOATS = (tl.float32, tl.float16, tl.bfloat16, tl.float64)
+INTEGERS = (tl.int32, tl.int64, tl.uint16, tl.uint32, tl.uint64)
+DTYPES = FLOATS + INTEGERS
 
 
 @attrs.define(eq=False)
@@ -109,6 +112,8 @@ class Holder:
         self.dead: list[Value] = []
         self.stored = 0
         self.alone_from = 0  # the depth of the scope in which the rank works alone; 0: it does not
+        #: Makes a scope; a front end whose kernels have none has another one here.
+        self.scope: Callable[..., AbstractContextManager[object]] = tl.scratch_scope
 
     @property
     def rank(self) -> int:
@@ -155,7 +160,7 @@ class Holder:
     def living(self, accept: Callable[[Value], bool]) -> list[Value]:
         return [value for frame in self.frames for value in frame.values if accept(value)]
 
-    def operand(self, number: int, dtypes: Iterable[Any] = DTYPES[:3]) -> Value:
+    def operand(self, number: int, dtypes: Iterable[Any] = FLOATS) -> Value:
         """A readable value of one of these dtypes; where there is none, one is loaded."""
         known = self.living(lambda value: value.readable and value.dtype in dtypes)
         if known:
@@ -196,7 +201,7 @@ class Holder:
     def cast(self, value: Value, dtype: Any) -> Value:
         if value.dtype is dtype:
             return value
-        return self.add(self.read(value).to(dtype), value.base.bound)
+        return self.add(converted(self.read(value), dtype), value.base.bound)
 
     def keep(self, value: Value, clip: bool = False) -> None:
         """Store a value to rows of an output that nothing else touches."""
@@ -216,6 +221,11 @@ class Holder:
 
 def size_of(number: int) -> int:
     return SIZES[number % len(SIZES)]
+
+
+def converted(handle: ks.TensorHandle, dtype: Any) -> ks.TensorHandle:
+    """In another dtype and no larger: a negative integer would become a very large unsigned one."""
+    return (abs(handle) if handle.dtype.kind == "int" and dtype.kind == "uint" else handle).to(dtype)
 
 
 def cells_of(handle: ks.TensorHandle) -> Array:

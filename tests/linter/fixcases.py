@@ -40,6 +40,21 @@ def tanh(x: Any) -> Any:
     return x
 
 
+def carried(x: Any) -> Any:
+    acc = np.maximum(np.zeros_like(x[0]), x[0])
+    for j in range(1, 8):
+        acc = np.maximum(acc + x[j - 1], x[j])
+    return acc
+
+
+def halved(x: Any) -> Any:
+    rows, row = [], x[0]
+    for _ in range(8):
+        row = np.tanh(row * np.float32(0.5))
+        rows.append(row)
+    return np.stack(rows)
+
+
 KEEPING = [
     Case("augmented", "KS201", """
 acc = tl.zeros((8,), tl.float32)
@@ -265,6 +280,31 @@ tl.store(o[:], acc)
 ]  # fmt: skip
 
 SCOPING = [
+    Case("read by the next iteration above the line that makes it", "KS103", """
+acc = tl.zeros((8,), tl.float32)
+cur = tl.load(x[0, :])
+for j in range(1, 8):
+    tl.copy_to(acc, acc + cur)
+    cur = tl.load(x[j, :])
+    tl.copy_to(acc, tl.maximum(acc, cur))
+tl.store(o[:], acc)
+""", carried),
+    Case("read by the next iteration, but not by the first", "KS103", """
+acc = tl.zeros((8,), tl.float32)
+cur = acc
+for j in range(8):
+    if j:
+        tl.copy_to(acc, acc + cur)
+    cur = tl.load(x[j, :])
+    tl.copy_to(acc, tl.maximum(acc, cur))
+tl.store(o[:], acc)
+""", carried),
+    Case("read by its own statement in the next iteration", "KS103", """
+cur = tl.load(x[0, :])
+for j in range(8):
+    cur = tl.tanh(cur * 0.5)
+    tl.store(o[j, :], cur)
+""", halved, shape=(8, 8)),
     Case("independent iterations", "KS103", """
 for j in range(32):
     tile = tl.load(x[j, :])
@@ -376,7 +416,45 @@ tl.store(o[:], acc[0:1])
 """, lambda x: x[:16, :1].sum(axis=0), (1,)),
 ]  # fmt: skip
 
+#: Sums of f16 tiles, whose author meant the f32 sum, rounded once.
+WIDENING = [
+    Case("copied over", "KS601", """
+acc = tl.zeros((8,), tl.float16)
+for j in range(32):
+    with tl.scratch_scope():
+        tl.copy_to(acc, acc + tl.load(x[j, :]))
+tl.store(o[:], acc)
+""", lambda x: total(x.astype(np.float32)).astype(np.float16), dtype="f16"),
+    Case("in a nested loop, used twice", "KS601", """
+acc = tl.full((8,), 0.0, dtype="f16")
+for j in range(4):
+    for i in range(8):
+        with tl.scratch_scope():
+            row = tl.load(x[j * 8 + i, :])
+            tl.copy_to(acc, acc + row)
+tl.store(o[:], acc * acc + acc)
+""", lambda x: total(x.astype(np.float32)).astype(np.float16) ** 2 + total(x).astype(np.float16), dtype="f16"),
+    Case("a product", "KS601", """
+acc = tl.zeros((8, 8), tl.float16)
+for j in range(4):
+    with tl.scratch_scope():
+        a = tl.load(x[j * 8 : j * 8 + 8, :])
+        tl.dot(a, a, acc=acc)
+tl.store(o[:, :], acc)
+""", lambda x: sum(t @ t for t in x.astype(np.float32).reshape(4, 8, 8)).astype(np.float16), (8, 8), dtype="f16"),
+]  # fmt: skip
+
 LINES = [
+    Case("a scope that is never entered", "KS206", """
+tl.scratch_scope()
+tl.store(o[:], tl.load(x[0, :]))
+""", lambda x: x[0]),
+    Case("a scope that is never entered, in a loop", "KS206", """
+for j in range(4):
+    tl.scratch_scope("step")  # not entered
+    with tl.scratch_scope():
+        tl.store(o[j, :], tl.load(x[j, :]))
+""", lambda x: x[:4], (4, 8)),
     Case("a load that nobody reads", "KS301", """
 with tl.scratch_scope():
     a = tl.load(x[0, :])
@@ -496,7 +574,7 @@ tl.store(o[:], h)
 """, lambda x: x[0]),
 ]  # fmt: skip
 
-CASES = [*KEEPING, *FILLING, *SCOPING, *OVERFLOW, *LINES]
+CASES = [*KEEPING, *WIDENING, *FILLING, *SCOPING, *OVERFLOW, *LINES]
 
 #: Kernels whose findings have no change that is sure to be right: (name, code, text).
 ADVICE = [
@@ -567,6 +645,13 @@ tl.store(o[:], tl.load(x[1, :]))
 a = tl.load(x[0, :])
 b = tl.exp(a)
 tl.store(o[:], tl.load(x[1, :]))
+"""),
+    ("the sum so far is used in the loop", "KS601", """
+acc = tl.zeros((8,), tl.float16)
+for j in range(4):
+    with tl.scratch_scope():
+        tl.copy_to(acc, acc + tl.load(x[j, :]).to(tl.float16))
+        tl.store(o[:], acc.to(tl.float32))
 """),
     ("only some loads repeat", "KS503", """
 for m in range(4):

@@ -10,6 +10,8 @@ import pytest
 import kernscope as ks
 from kernscope.linter import RULES, LintReport
 
+from .rules.rulecases import codes
+
 Lint = Callable[..., LintReport]
 
 FAULTY = """
@@ -26,10 +28,6 @@ FAULTY = """
 def tensors() -> tuple[Any, Any]:
     """Two tensors of 8 elements."""
     return ks.hbm((8,), "f32"), ks.hbm((8,), "f32")
-
-
-def codes(report: LintReport) -> list[str]:
-    return [d.code for d in report]
 
 
 def test_all_rules_run_unless_some_are_selected(lint: Lint) -> None:

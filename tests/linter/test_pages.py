@@ -58,3 +58,13 @@ def test_a_page_is_found_by_code_or_name_in_any_case() -> None:
     assert explain("ks201") == explain("KS201") == explain("use-after-scope")
     with pytest.raises(ks.RuleError, match="did you mean 'KS20"):
         explain("KS20I")
+
+
+@pytest.mark.parametrize("code", ["zzzzzz", "", "q" * 5000, 5, "KX"])
+def test_a_code_like_none_is_refused_in_a_short_line(code: object) -> None:
+    """It says where the codes are listed, and lists none."""
+    with pytest.raises(ks.RuleError) as caught:
+        explain(code)
+    assert caught.value.message.startswith("no rule or error ")
+    assert caught.value.help == "`kernscope explain` lists all codes with their names"
+    assert len(str(caught.value)) < 200

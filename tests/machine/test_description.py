@@ -120,6 +120,13 @@ def test_decimals_are_exact() -> None:
         ("default = 0 ", "load = 1 ", "cpu.issue_cycles.default: is missing"),
         ("exp = 4 ", "cast = 4 ", "math.cycles.cast: always costs the default; it cannot be listed"),
         ("exp = 4 ", "dot = 4 ", "math.cycles.dot: unknown key; did you mean 'not'?"),
+        ('kind = "ring" ', 'kind = "mesh2d"\nshape = 4', "topology.shape: must be a list, not 4"),
+        ('kind = "ring" ', 'kind = "mesh2d"\nshape = {x = 4}', "topology.shape: must be a list, not a table"),
+        (
+            "startup_cycles = 16",
+            "startup_cycles = {x = 1}",
+            "gemm.startup_cycles: must be a number, 0 or more, not a table",
+        ),
         ("default = 1.0 ", "default = 1.0\nf16 = 2\nfloat16 = 2", "gemm.rate.float16: is float16 again"),
         ("default = 1.0 ", "default = 1.0\nf16 = 0", "gemm.rate.f16: must be a number above 0, not 0"),
         ('kind = "ring" ', 'kind = "rnig" ', "topology.kind: unknown topology 'rnig'; did you mean 'ring'?"),
@@ -137,6 +144,14 @@ def test_decimals_are_exact() -> None:
 def test_a_mistake_is_named_with_its_path(before: str, after: str, mistake: str) -> None:
     """One mistake is one line: the file, the path, what is wrong with which value."""
     assert f"m.toml: {mistake}" in mistakes_of(changed(before, after))
+
+
+def test_what_cannot_be_listed_is_not_proposed() -> None:
+    """Copies, fills and casts always cost the default: the known keys are the others."""
+    (said,) = mistakes_of(changed("exp = 4 ", "nothing_like_it = 4 "))
+    known = said.partition("known: ")[2].split(", ")
+    assert {"default", "add", "exp", "simple", "scan"} <= set(known)
+    assert not {"copy_to", "fill", "cast", "load"} & set(known)
 
 
 def test_all_mistakes_at_once() -> None:

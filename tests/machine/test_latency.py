@@ -11,7 +11,7 @@ import kernscope as ks
 from kernscope import MachineError, tl
 from kernscope.ir import dtypes
 from kernscope.ir.ops import OPERATIONS, Kind, Work
-from kernscope.machine.description import Machine, load_machine, machine_names
+from kernscope.machine.description import Machine, load_machine, machine_names, parse_machine
 from kernscope.machine.latency import (
     LATENCY_MODELS,
     duration_ps,
@@ -146,3 +146,47 @@ def test_times_that_do_not_fit() -> None:
     machine = load_machine().override({"dma_read.latency_ns": "1e18"})
     with pytest.raises(MachineError, match="more than a schedule can hold"):
         durations_ps(graph(), machine)
+
+
+@ks.kernel
+def both_ways(x: Any, o: Any) -> None:
+    """A message in each direction of a ring."""
+    rank = tl.program_id(0)
+    for there, here in (("next", "prev"), ("prev", "next")):
+        tl.send(there, tl.load(x[rank]))
+        tl.store(o[rank], tl.recv(here, (64,), "f32"))
+
+
+def test_a_direction_can_have_numbers_of_its_own() -> None:
+    """What it does not say is the link's. Schedules, the checker and the latency's share of a duration know it."""
+    machine = load_machine().override({"link.next.latency_ns": "500", "link.prev.bytes_per_ns": "2"})
+    graph = ks.trace(both_ways, ks.hbm((2, 64), "f32"), ks.hbm((2, 64), "f32"), ranks=2, machine=machine)
+    sends = [node.id for node in graph if node.op == "send" and node.rank == 0]
+    assert [graph[node].engine for node in sends] == ["link:next", "link:prev"]
+    assert durations_ps(graph, machine)[sends].tolist() == [500_000 + 256 * 1000 // 64, 50_000 + 256 * 1000 // 2]
+    assert latencies_ps(graph, machine)[sends].tolist() == [500_000, 50_000]
+    for policy in ("blocking", "lazy", "queued", "list"):
+        schedule = ks.schedule(graph, policy, machine)
+        assert ks.check(schedule) == []
+        took = (schedule.end_ps - schedule.start_ps)[sends]
+        assert took.tolist() == durations_ps(graph, machine)[sends].tolist()
+    work = (256, 0, 0)
+    assert duration_ps(machine, OPERATIONS["send"], work, F32, "next") == 504_000
+    assert duration_ps(machine, OPERATIONS["send"], work, F32) == 54_000
+
+
+def test_a_direction_that_says_nothing_changes_nothing() -> None:
+    """The same times as without, to the picosecond; and the same machine once written and read."""
+    plain = load_machine()
+    same = plain.override({"link.next.latency_ns": str(plain.link.latency_ns), "name": plain.name})
+    graph = ks.trace(both_ways, ks.hbm((3, 64), "f32"), ks.hbm((3, 64), "f32"), ranks=3)
+    assert durations_ps(graph, same).tolist() == durations_ps(graph, plain).tolist()
+    assert parse_machine(same.to_toml(), "again") == same != plain
+
+
+def test_a_direction_that_a_topology_has_not_is_a_mistake() -> None:
+    """With those that it has."""
+    with pytest.raises(ks.OptionError, match=r"link.north: a 'ring' has next, prev"):
+        load_machine().override({"link.north.latency_ns": "1"})
+    with pytest.raises(ks.OptionError, match=r"link.next: a 'mesh2d' has north, south, east, west"):
+        load_machine("ahbm-mesh").override({"link.next.latency_ns": "1"})

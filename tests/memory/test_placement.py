@@ -15,7 +15,7 @@ import kernscope as ks
 from kernscope import tl
 from kernscope.memory import placement as module
 from kernscope.memory.greedy_placement import sweep_fit
-from kernscope.memory.placement import Placed, place_blocks
+from kernscope.memory.placement import Placed, ScratchPlacement, place_blocks
 
 BLOCK = st.tuples(st.integers(0, 8), st.integers(1, 6), st.integers(1, 6))
 Block = tuple[int, int, int]
@@ -103,6 +103,17 @@ def test_a_large_instance_says_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -
         assert not overlaps(blocks, placed.address.tolist())
 
 
+def test_an_instance_is_large_by_its_pairs_of_live_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many pairs as the limit says are searched, one more are not."""
+    tight = [(2, 2, 2), (0, 1, 3), (3, 3, 3), (1, 3, 2), (0, 2, 3), (1, 2, 2), (4, 1, 3)]
+    pairs = sum(max(a[0], b[0]) < min(a[0] + a[1], b[0] + b[1]) for at, a in enumerate(tight) for b in tight[at + 1 :])
+    monkeypatch.setattr(module, "_MOST_PAIRS", pairs - 1)
+    small = place(tight)
+    assert (small.tried, small.limited) == (1, True)
+    monkeypatch.setattr(module, "_MOST_PAIRS", pairs)
+    assert place(tight).tried > 1
+
+
 @given(st.one_of(kernelgen.programs(), kernelgen.programs(faults=True), kernelgen.programs(ranks=2, max_size=20)))
 @kernelgen.examples(40)
 def test_allocations_that_are_live_together_lie_apart(program: kernelgen.Program) -> None:
@@ -145,6 +156,18 @@ def test_a_kernel_without_scopes_fits_where_its_bump_allocation_does_not() -> No
     assert placed.optimal
     assert str(placed) == "131,072 B, optimal (it equals the bound)"
     assert live.placement() is placed
+
+
+def test_a_placement_says_how_far_from_the_bound_it_is() -> None:
+    """In per cent of the bound; and how many ranks were too large, unless nothing could be better."""
+    nothing = np.zeros(0, dtype=np.int64)
+
+    def said(peaks: tuple[int, ...], bounds: tuple[int, ...], limited: tuple[int, ...]) -> str:
+        return str(ScratchPlacement(nothing, nothing, nothing, peaks, bounds, 1, limited))
+
+    assert said((1_100, 1_250), (1_000, 1_000), ()) == "1,250 B, 25.00 % above the bound of 1,000 B"
+    assert said((1_250,), (1_000,), (0,)).endswith("of 1,000 B; 1 ranks were too large to try all orders")
+    assert said((1_000,), (1_000,), (0,)) == "1,000 B, optimal (it equals the bound)"
 
 
 @pytest.mark.parametrize("live", [1, 7, 500])

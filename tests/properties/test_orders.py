@@ -1,10 +1,6 @@
 """Every legal order gives the same bits: the proof that no edge is missing."""
 
-import heapq
-import random
-
 import kernelgen
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,29 +16,6 @@ MANY = st.one_of(
 )
 
 
-def random_order(graph: ks.Graph, seed: int) -> list[int]:
-    """A random topological order: of the nodes that could run, always one with the lowest random number. Sometimes all
-    numbers fall with the id, so that everything runs as early against program order as it may."""
-    rng = random.Random(seed)
-    number = [rng.random() if seed % 3 else -node for node in range(len(graph))]
-    waiting = np.bincount(graph.edges.target, minlength=len(graph)).tolist()
-    followers: list[list[int]] = [[] for _ in range(len(graph))]
-    for source, target in zip(graph.edges.source.tolist(), graph.edges.target.tolist(), strict=True):
-        followers[source].append(target)
-    ready = [(number[node], node) for node in range(len(graph)) if not waiting[node]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        _, node = heapq.heappop(ready)
-        order.append(node)
-        for follower in followers[node]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heapq.heappush(ready, (number[follower], follower))
-    assert len(order) == len(graph)
-    return order
-
-
 def bits(
     program: kernelgen.Program, graph: ks.Graph, order: str | ks.Schedule | list[int] = "program", poison: bool = False
 ) -> dict[str, bytes]:
@@ -55,7 +28,7 @@ def check_random_orders(program: kernelgen.Program, seed: int) -> None:
     graph = program.trace()
     expected = bits(program, graph)
     for number in range(seed, seed + 3):
-        assert bits(program, graph, random_order(graph, number), poison=bool(number % 2)) == expected
+        assert bits(program, graph, kernelgen.random_order(graph, number), poison=bool(number % 2)) == expected
 
 
 def check_schedules(program: kernelgen.Program, seed: int) -> None:
@@ -108,6 +81,9 @@ def test_a_missing_edge_changes_the_bits() -> None:
         columns = {name: column[keep] for name, column in edges.columns().items()}
         broken = program.trace()
         broken.__dict__["edges"] = EdgeTable.make(**columns)
-        if any(bits(program, broken, random_order(broken, number), poison=True) != expected for number in range(6)):
+        if any(
+            bits(program, broken, kernelgen.random_order(broken, number), poison=True) != expected
+            for number in range(6)
+        ):
             return
     pytest.fail("no order showed the missing edges")

@@ -101,7 +101,8 @@ def test_nothing_but_addresses_changes(program: kernelgen.Program, buffers: int)
             source, target, _, recycled = edge
             assert recycled or (source, target) in theirs
     assert np.array_equal(ks.liveness(made).live_bytes, ks.liveness(graph).live_bytes)
-    assert list(ks.lint(made, select=["KS2"])) == []
+    # What one command does to bytes that it shares with itself (KS205) is no question of buffers.
+    assert list(ks.lint(made, select=["KS2"], ignore=["KS205"])) == []
 
 
 def check_schedules(program: kernelgen.Program, buffers: int) -> None:

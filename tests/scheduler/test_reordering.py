@@ -39,7 +39,7 @@ def test_a_load_that_comes_too_late_is_the_first_to_move() -> None:
     assert load.mean_places == 2.0
     assert load.mean_ps == load.most_ps == lazy.start_ps[second] - listed.start_ps[second] > 0
     assert load.location is not None
-    assert str(load).startswith(f"test_moved.py:{load.location.line}: load second x 1: 2.0 places sooner, ")
+    assert str(load).startswith(f"test_reordering.py:{load.location.line}: load second x 1: 2.0 places sooner, ")
     assert [row.mean_places for row in others if row.op == "exp"] == [0.0, -1.0, -1.0]
 
 

@@ -4,6 +4,7 @@ import html.parser
 import json
 from typing import Any
 
+import attrs
 import kernelgen
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import kernscope as ks
 from kernscope import MachineError, TargetMismatchError, tl
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_long import gqa_attention_decode_long_kernel
+from kernscope.machine.units import format_ps
 from kernscope.scheduler.policy.problem import make_problem
 from kernscope.scheduler.result.causes import Cause
 from kernscope.scheduler.result.ladder import compare
@@ -139,6 +141,18 @@ def test_the_ladder_on_random_kernels(program: kernelgen.Program) -> None:
         assert times == sorted(times, key=lambda t: -(t or 0))
 
 
+def test_the_first_node_of_all_holds_its_lane_too() -> None:
+    """Two loads of one engine, both needed by what follows: neither may start later, though no edge joins them."""
+
+    @ks.kernel
+    def kernel(x, o):  # type: ignore[no-untyped-def]
+        tl.store(o[:, :], tl.load(x[0:64, :]) + tl.load(x[64:128, :]))
+
+    for found in schedules(ks.trace(kernel, ks.hbm((128, 64), "f16"), ks.hbm((64, 64), "f16"))):
+        assert found.start_ps[0] < found.start_ps[1]
+        assert found.slack_ps.tolist() == [0, 0, 0, 0], found.policy
+
+
 @ks.kernel
 def reusing(x, o):  # type: ignore[no-untyped-def]
     """Each iteration's load goes into the bytes that the last one's store still reads."""
@@ -160,6 +174,14 @@ def test_the_price_of_reuse_is_exact() -> None:
     assert chain.by_cause()["waiting for reused scratch"] == 3 * 164_000
     assert chain.by_reason() == {"data": 4 * 164_000, "war": 3 * 164_000, "end": 164_000}
     assert chain.by_engine() == {"dma_read": 4 * 164_000, "dma_write": 4 * 164_000}
+    line = reusing.function.__code__.co_firstlineno + 5
+    place = f"test_schedule.py:{line}"
+    assert str(price) == (f"reused scratch costs 492 ns (37.5 %)\n  {place} waits for {place}: 492 ns in 3 nodes")
+    assert str(chain).splitlines() == [
+        f"{cause}: {format_ps(ps)} ({100 * ps / (8 * 164_000):.0f} %)" for cause, ps in chain.by_cause().items()
+    ]
+    assert sum(chain.by_cause().values()) == 8 * 164_000
+    assert len(found.waited_for) == len(found)
 
 
 def test_the_json_is_enough_to_verify_by(ring: ks.Graph) -> None:
@@ -208,12 +230,14 @@ def test_another_speed_is_fine(flash: ks.Graph) -> None:
 
 
 def test_a_graph_of_a_machine_that_is_no_preset() -> None:
-    """Its name alone finds no machine: the error asks for it."""
-    mine = ks.load_machine().override({"name": "mine"})
+    """The graph carries it. One that says no more than a name opens no file of that name: the error asks for it."""
+    mine = ks.load_machine().override({"name": "mine", "dma_read.channels": "2"})
     graph = ks.trace(reusing, ks.hbm((256, 64), "f16"), ks.hbm((256, 64), "f16"), machine=mine)
-    with pytest.raises(MachineError, match="traced for machine 'mine', which is no preset"):
-        schedule(graph)
-    assert schedule(graph, mine).machine is mine
+    assert schedule(graph).machine == mine
+    for name in ("mine", "/dev/zero", "mine.toml"):
+        with pytest.raises(MachineError, match="says nothing of its machine"):
+            schedule(attrs.evolve(graph, machine=name, machine_toml=""))
+    assert schedule(attrs.evolve(graph, machine_toml=""), mine).machine is mine
 
 
 def test_an_empty_kernel() -> None:

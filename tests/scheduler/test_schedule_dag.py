@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kernscope import DeadlockError, InfeasibleError, PolicyError, schedule_dag
@@ -60,6 +60,9 @@ def test_schedules_keep_every_rule(case: dict[str, Any], effort: str, rule: str)
 
 
 @given(case=task_graphs(max_nodes=5))
+@example(
+    case={"durations_ps": [2, 4, 1, 5, 0], "engine": [0] * 5, "channels": [2], "edges": [(2, 1)], "release_ps": None}
+)
 @settings(max_examples=25, deadline=None)
 def test_never_better_than_the_best_order(case: dict[str, Any]) -> None:
     """On five nodes, no priority array gives a shorter schedule than the best of all of them, and ``high`` finds it."""

@@ -43,6 +43,10 @@ def refused(call: Call, value: Any, kind: type[ks.errors.KernscopeError]) -> ks.
         ("liveness", ks.liveness),
         ("rebuffer", lambda value: ks.rebuffer(value, 2)),
         ("run", ks.run),
+        ("verify", ks.verify),
+        ("draw", ks.draw),
+        ("report", lambda value: ks.report(value, "page.html")),
+        ("to_networkx", ks.to_networkx),
         ("check", ks.check),
         ("moved_against", MADE.moved_against),
     ],
@@ -115,6 +119,29 @@ def test_a_column_that_is_no_array_is_a_violation(column: str, value: Any) -> No
     assert found.message == f"{column} is {value!r}, no array"
 
 
+@pytest.mark.parametrize("value", [5, b"a.svg", [], copies, 1.5, {}], ids=lambda value: type(value).__name__)
+def test_what_pictures_and_pages_do_not_take(value: Any) -> None:
+    """Paths, formats, foldings, schedules, and whole numbers."""
+    for call in (
+        lambda v: ks.draw(GRAPH, v),
+        lambda v: ks.timeline(MADE, v),
+        lambda v: ks.report(GRAPH, v),
+    ):
+        assert "is no path" in refused(call, value, ks.errors.OutputError).message
+    for call in (
+        lambda v: ks.draw(GRAPH, format=v),
+        lambda v: ks.timeline(MADE, format=v),
+        lambda v: ks.draw(GRAPH, fold=v),
+        lambda v: ks.timeline(v),
+    ):
+        refused(call, value, ks.errors.OptionError)
+    assert "ks.schedule" in refused(lambda v: ks.draw(GRAPH, schedule=v), value, ks.ArgumentError).help
+    if value != 5:
+        for name in ("rank", "around", "hops", "box_limit"):
+            error = refused(lambda v, name=name: ks.draw(GRAPH, **{name: v}), value, ks.errors.OptionError)
+            assert error.message.startswith(f"{name}=") and "whole number" in error.help
+
+
 def test_lint_and_run_say_what_they_take() -> None:
     """Codes are several, options values by rule, inputs arrays by name."""
     for name in ("select", "ignore"):
@@ -123,3 +150,12 @@ def test_lint_and_run_say_what_they_take() -> None:
     for value in (5, "x", [1], np.array([1, 2])):
         assert "by rule" in refused(lambda v: ks.lint(GRAPH, options=v), value, ks.errors.OptionError).help
         assert "by tensor name" in refused(lambda v: ks.run(GRAPH, v), value, ks.InputError).help
+
+
+def test_more_than_there_can_be() -> None:
+    """Numbers of buffers that no memory has, and callables whose parameters Python does not know."""
+    refused(lambda v: ks.rebuffer(GRAPH, v), 10**30, ks.errors.OptionError)
+    for call in (ks.trace, ks.lint):
+        refused(call, type, ks.ArgumentError)
+    for name in ("select", "ignore"):
+        refused(lambda v, name=name: ks.lint(GRAPH, **{name: v}), None, ks.errors.OptionError)

@@ -95,6 +95,8 @@ def test_what_is_to_be_written_can_be_written(name: str) -> None:
 #: Functions that need other arguments than :func:`oracle` gives them, or that are no elementwise functions.
 ORACLES: dict[str, Any] = {
     "clip": np.clip(X, -1, 1),
+    "partition": np.sort(X, axis=1),
+    "take": np.take_along_axis(X, I, 1),
     "matmul": X @ Y.T,
     "inner": X @ Y.T,
     "vecdot": (X * Y).sum(1),
@@ -135,10 +137,17 @@ def oracle(name: str) -> Any:
         (np.exp, "tl.exp(h, ...)"),
         (np.square, "x * x"),
         (np.arctan, NOT_THERE["arctan"]),
-        (lambda h: np.add(h, h), "x + y"),
+        (lambda h: np.add(h, h), "tl.add(h, ...)"),
         (lambda h: h.mean(), "tl.sum(x, axis=1)"),
-        (lambda h: h.sort(), NOT_THERE["sort"]),
+        (lambda h: h.sort(), "tl.sort(h, ...)"),
         (lambda h: h.sum(), "tl.sum(h, ...)"),
+        (lambda h: np.clip(h, 0, 1), "tl.clamp(x, -1.0, 1.0)"),
+        (lambda h: np.where(h > 0.0, 1, 0), "tl.where(h, ...)"),
+        (lambda h: np.concatenate([h, h]), "tl.copy_to"),
+        (lambda h: np.transpose(h), "tl.trans"),
+        (np.mean, "tl.sum(x, axis=1)"),
+        (np.argsort, "none"),
+        (lambda h: np.linalg.norm(h), "functions and operators of tl"),
     ],
 )
 def test_functions_and_methods_of_numpy_have_the_same_answers(function: Callable[..., Any], says: str) -> None:
@@ -150,6 +159,18 @@ def test_functions_and_methods_of_numpy_have_the_same_answers(function: Callable
     with pytest.raises(ks.KernscopeError) as caught:
         ks.trace(kernel, X)
     assert says in caught.value.help
+
+
+def test_what_numpy_can_know_of_a_handle_it_may() -> None:
+    """Its shape and the number of its dimensions are no values."""
+    seen = []
+
+    def kernel(x: Any) -> None:
+        h = tl.load(x[:, :])
+        seen.append((np.shape(h), np.ndim(h)))
+
+    ks.trace(kernel, X)
+    assert seen == [(X.shape, 2)]
 
 
 @pytest.mark.parametrize(("name", "near"), [("sofmax", "softmax"), ("zeroes", "zeros"), ("maximun", "maximum")])

@@ -9,6 +9,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.ir.target import Target
+from kernscope.tracer.trace import record_kernel
 
 
 @ks.launch("small", x=ks.hbm((8, 8), "f32"), tile=4)
@@ -193,6 +195,21 @@ def test_ranks_are_a_positive_integer(options: dict[str, Any]) -> None:
     assert ks.trace(rows, ks.hbm((8, 8), "f32"), ranks=np.int64(2)).ranks == 2
 
 
+@pytest.mark.parametrize(("ranks", "max_nodes"), [(10**20, 3_000_000), (3_000_001, 3_000_000), (2**31, 2**31 - 1)])
+def test_more_ranks_than_nodes_are_refused_before_the_first(ranks: int, max_nodes: int) -> None:
+    """A kernel that records nothing would be called for each, and meet no limit; nothing is numbered past int32."""
+
+    def called() -> None:
+        raise AssertionError
+
+    with pytest.raises(ks.ArgumentError, match=f"ranks={ranks}: more than the {max_nodes:,} nodes") as caught:
+        ks.trace(called, ranks=ranks, max_nodes=max_nodes)
+    assert f"at most {max_nodes:,} ranks" in caught.value.help
+    with pytest.raises(ks.OptionError, match="max_nodes=2147483648"):
+        ks.trace(called, max_nodes=2**31)
+    assert ks.trace(lambda: None, ranks=4, max_nodes=4).ranks == 4
+
+
 @pytest.mark.parametrize(
     "options",
     [{"on_overflow": "recrod"}, {"on_overflow": None}, {"max_nodes": 0}, {"max_nodes": -1}, {"max_nodes": 1.5}],
@@ -279,8 +296,8 @@ def test_arrays_of_every_dtype_of_the_device(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("array", "error", "words"),
     [
-        (np.zeros((4, 8)), ks.DTypeError, "argument x: numpy dtype float64"),
-        (np.zeros(4, np.int64), ks.DTypeError, "int64"),
+        (np.zeros((4, 8), ">f8"), ks.DTypeError, "argument x: numpy dtype >f8"),
+        (np.zeros(4, ">i8"), ks.DTypeError, ">i8"),
         (np.zeros(4, np.complex64), ks.DTypeError, "complex64"),
         (np.zeros(4, ">f4"), ks.DTypeError, ">f4"),
         (np.zeros(4, object), ks.DTypeError, "object"),
@@ -288,11 +305,11 @@ def test_arrays_of_every_dtype_of_the_device(dtype: str) -> None:
     ],
 )
 def test_arrays_that_the_device_cannot_hold_are_refused(array: Any, error: type[ks.KernscopeError], words: str) -> None:
-    """The argument is named; for f64 and i64 the help is the conversion to write."""
+    """The argument is named; for numbers in another byte order the help is the conversion to write."""
     with pytest.raises(error) as caught:
         ks.trace(lambda x: None, array)
     assert words in str(caught.value)
-    if array.dtype in (np.float64, np.int64):
+    if error is ks.DTypeError and array.dtype.kind in "fi":
         assert "astype" in caught.value.help
 
 
@@ -487,3 +504,15 @@ def test_launches_of_a_method_hold_through_its_instance() -> None:
     assert len(ks.trace(Held().double.launch("small"))) == 2
     assert Held().double.launch().arguments.keys() == {"x"}
     assert Held.double.launch().arguments.keys() == {"self", "x"}
+
+
+def test_a_recording_is_of_one_rank_unless_told() -> None:
+    """And of as many as it is told, each a whole program."""
+
+    def kernel(x: Any) -> None:
+        tl.load(x[:, :])
+
+    x = ks.hbm((4, 4), "f32")
+    for told, ranks in (({}, 1), ({"ranks": 1}, 1), ({"ranks": 3}, 3)):
+        graph = record_kernel(kernel, (x,), {}, target=Target(), machine="", **told)
+        assert (graph.ranks, len(graph)) == (ranks, ranks)

@@ -10,6 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.analysis.analysis import Analysis
 from kernscope.backends.execution.execute import execute
 from kernscope.ir.dtypes import float32
 from kernscope.ir.layout import Layout
@@ -17,6 +18,7 @@ from kernscope.ir.memories import Memory
 from kernscope.ir.target import Target
 from kernscope.ir.verifier.verify import verify
 from kernscope.linter import lint_graph
+from kernscope.linter.analyses.scopes import find_unscoped_loops
 from kernscope.memory.liveness import liveness
 from kernscope.tracer.recording.current import current
 from kernscope.tracer.trace import record_kernel
@@ -102,8 +104,28 @@ def test_overflow_and_its_finding_name_the_memory() -> None:
     graph = traced(kernel, *arguments, on_overflow="record")
     live = liveness(graph)
     assert (live.fits, live.peak_bytes < live.budget_bytes) == (False, True)
-    (finding,) = lint_graph(graph, select=["KS101"])
+    (finding,) = lint_graph(Analysis(graph), select=["KS101"])
     assert finding.message.startswith("psum overflow: 1,088 B needed, the budget is 1,024 B")
+
+
+def test_a_loop_that_grows_is_told_of_the_memory_that_it_fills() -> None:
+    """Each memory by itself: what grows in the one is not counted in the other."""
+
+    def kernel(x: Any, o: Any) -> None:
+        for i in range(4):
+            kept = in_psum(16)
+            tile = tl.load(x[i * 16 : (i + 1) * 16])
+            tl.copy_to(kept, tile)
+            tl.store(o[i * 16 : (i + 1) * 16], kept)
+
+    graph = traced(kernel, ks.hbm((64,), "f32"), ks.hbm((64,), "f32"))
+    live = liveness(graph)
+    for memory in ("sbuf", "psum"):
+        here = live.in_memory(memory)
+        (loop,) = find_unscoped_loops(graph, here, 2)
+        assert {graph.storage(row).memory.name for row in loop.rows.tolist()} == {memory}
+        assert len(loop.rows) == len(loop.starts) == 4
+    assert len(lint_graph(Analysis(graph), select=["KS103"])) == 2
 
 
 def test_reads_after_a_scope_are_found_in_either_memory() -> None:

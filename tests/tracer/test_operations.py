@@ -128,7 +128,14 @@ def test_a_comparison_keeps_its_sense_with_the_number_on_the_left() -> None:
         (lambda h: tl.argmin(h, axis=0), (16,)),
         (lambda h: tl.sum(h), ()),
         (lambda h: tl.max(h, keep_dims=True), (1, 1)),
+        (lambda h: tl.sum(h, axis=(0, 1)), ()),
+        (lambda h: tl.max(h, axis=[1, 0], keep_dims=True), (1, 1)),
         (lambda h: tl.cumsum(h, axis=0), (32, 16)),
+        (lambda h: tl.cumprod(h, axis=-1), (32, 16)),
+        (lambda h: tl.sort(h), (32, 16)),
+        (lambda h: tl.sort(h, dim=0, descending=True), (32, 16)),
+        (lambda h: tl.topk(h, 4), (32, 4)),
+        (lambda h: tl.topk(h, np.int64(2), dim=0), (2, 16)),
         (lambda h: tl.softmax(h), (32, 16)),
         (lambda h: tl.softmax(h, axis=0), (32, 16)),
     ],
@@ -334,7 +341,7 @@ def test_a_function_that_does_not_exist_names_the_nearest() -> None:
     assert caught.value.places
     assert not hasattr(tl, "maximun")
     with pytest.raises(AttributeError):
-        _ = tl.float64
+        _ = tl.float128
 
 
 @pytest.mark.parametrize("name", ["matmul", "mean", "permute", "zeros_like", "static_assert"])
@@ -396,3 +403,18 @@ def test_a_masked_row_is_infinite_only_on_request() -> None:
         lambda h: tl.where(h > 0, h, -65504.0),
     ):
         one(make, "f16")
+
+
+def test_what_runs_along_an_axis_runs_along_the_last_one() -> None:
+    """Unless told; negative axes count from the end."""
+
+    def kernel(x: Any) -> None:
+        h = tl.load(x[:, :])
+        for function in (tl.cumsum, tl.softmax):
+            function(h)
+            function(h, axis=0)
+            function(h, -2)
+
+    graph = ks.trace(kernel, ks.hbm((4, 8), "f32"))
+    axes = [node.static["axis"] for node in graph if node.op in ("cumsum", "softmax")]
+    assert axes == [1, 0, 0] * 2

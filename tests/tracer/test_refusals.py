@@ -65,7 +65,7 @@ def refused(body: Callable[[Any, Any], Any], error: type[ks.KernscopeError]) -> 
         (lambda h, x: 1.0 in h, "`in`", "tl.max"),
         (lambda h, x: np.asarray(h), "numpy array", "ks.run"),
         (lambda h, x: np.exp(h), "numpy.exp", "tl"),
-        (lambda h, x: np.add(h, h), "numpy.add", "x + y"),
+        (lambda h, x: np.add(h, h), "numpy.add", "tl.add(h, ...)"),
         (lambda h, x: np.zeros((8, 8), np.float32) + h, "numpy.add", "tl.load"),
         (lambda h, x: np.add.reduce(h), "numpy.add", "tl"),
         (lambda h, x: list(x), "iteration", "range(t.shape[0])"),
@@ -138,15 +138,16 @@ def test_the_refusal_names_the_handle_and_the_line() -> None:
         (lambda h, x: tl.broadcast_to(h, (8,)), ks.ShapeError, "widened"),
         (lambda h, x: h + tl.zeros((3, 8), "f32"), ks.ShapeError, "equal or 1"),
         (lambda h, x: tl.sum(h, axis=2), ks.ShapeError, "0 to 1"),
-        (lambda h, x: tl.sum(h, axis=(0, 1)), ks.ShapeError, "one axis"),
+        (lambda h, x: tl.argmax(h, axis=(0, 1)), ks.ShapeError, "one axis"),
+        (lambda h, x: tl.sum(h, axis="rows"), ks.ShapeError, "Python integer"),
         (lambda h, x: h & 1, ks.DTypeError, "h.to(tl.int32)"),
         (lambda h, x: (h > 0) + 1.0 - (h > 0) * (h > 0), ks.DTypeError, "h.to(tl.int32)"),
         (lambda h, x: h.to(None), ks.DTypeError, "name"),
-        (lambda h, x: h.to(), ks.ArgumentError, "h.to(dtype)"),
-        (lambda h, x: h.to(tl.float16, copy=True), ks.ArgumentError, "h.to(dtype)"),
-        (lambda h, x: h.to(tl.float16, True), ks.ArgumentError, "h.to(dtype)"),
-        (lambda h, x: h.to(np.float64), ks.DTypeError, "np.float32"),
-        (lambda h, x: tl.zeros((4,), float), ks.DTypeError, "np.float32"),
+        (lambda h, x: h.to(), ks.ArgumentError, "h.to(dtype"),
+        (lambda h, x: h.to(tl.float16, copy=True), ks.ArgumentError, "h.to(dtype"),
+        (lambda h, x: h.to(tl.float16, True), ks.ArgumentError, "h.to(dtype"),
+        (lambda h, x: h.to(np.longdouble), ks.DTypeError, "np.float32"),
+        (lambda h, x: tl.zeros((4,), complex), ks.DTypeError, "use f32"),
         (lambda h, x: h[0:9], ks.IndexingError, "not clamped"),
         (lambda h, x: h[::2], ks.IndexingError, "step 1"),
         (lambda h, x: h[np.array([1, 2])], ks.IndexingError, "integers"),
@@ -220,3 +221,85 @@ def test_a_handle_can_be_printed() -> None:
         assert f"{x}" == str(x) and f"{x[0:4]}" == str(x[0:4])
 
     ks.trace(kernel, X)
+
+
+def test_a_tensor_without_dimensions_has_no_length() -> None:
+    """A handle and an HBM tensor: as of numpy's arrays, with where the sizes are."""
+
+    def kernel(x: Any, scalar: Any) -> None:
+        with pytest.raises(ks.ShapeError, match="without dimensions") as caught:
+            len(scalar)
+        assert caught.value.help == "use .shape" and caught.value.places[0][1].file == __file__
+        assert len(x) == 8 and len(tl.load(x[0:2, :])) == 2
+        with pytest.raises(ks.ShapeError, match="without dimensions"):
+            len(tl.load(scalar))
+
+    ks.trace(kernel, X, ks.hbm((), "f32"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "pad", "error"),
+    [
+        ("i32", 0.0, ks.DTypeError),
+        ("i32", 1, None),
+        ("f32", 1, None),
+        ("f32", 0.5, None),
+        ("f32", "0", ks.ArgumentError),
+        ("u8", -1, ks.DTypeError),
+    ],
+)
+def test_what_a_load_is_padded_with_is_of_its_dtype(
+    dtype: str, pad: Any, error: type[ks.KernscopeError] | None
+) -> None:
+    """Integers with integers, floats with either."""
+
+    def kernel(x: Any) -> None:
+        tl.load(x[4:12, :], pad=pad)
+
+    if error is None:
+        ks.trace(kernel, ks.hbm((8, 8), dtype))
+        return
+    with pytest.raises(ks.KernscopeError, match="pad" if dtype != "u8" else "does not fit") as caught:
+        ks.trace(kernel, ks.hbm((8, 8), dtype))
+    assert type(caught.value) is error and caught.value.help
+
+
+def test_a_tensor_of_a_trace_is_no_argument_of_another() -> None:
+    """The other kernel is called, not traced."""
+
+    def kernel(x: Any) -> None:
+        ks.trace(lambda y: None, x)
+
+    with pytest.raises(ks.ArgumentError, match="argument y is an HBM tensor of a trace") as caught:
+        ks.trace(kernel, X)
+    assert "call the other kernel directly" in caught.value.help
+
+
+def test_a_reference_has_shape_and_dtype_and_no_arithmetic() -> None:
+    """What `tl.ref` gives tells what it is of, and is no array."""
+
+    def kernel(x: Any) -> None:
+        ref = tl.ref(x[2:6, :])
+        assert (ref.shape, ref.dtype) == ((4, 8), tl.float32)
+        for use in (lambda: ref + 1, lambda: np.asarray(ref), lambda: np.exp(ref), lambda: -ref, lambda: 2 * ref):
+            with pytest.raises(ks.ArgumentError, match="cannot compute with"):
+                use()
+
+    ks.trace(kernel, X)
+
+
+def test_a_kernel_knows_where_it_is_written() -> None:
+    """The line of its function, through wrappers; a builtin has none."""
+
+    def plain(x: Any) -> None:
+        pass
+
+    def wrapped(x: Any) -> None:
+        plain(x)
+
+    wrapped.__wrapped__ = plain  # type: ignore[attr-defined]
+    for function in (plain, wrapped):
+        place = ks.kernel(function).location
+        assert place is not None
+        code = plain.__code__
+        assert (place.file, place.line, place.function) == (__file__, code.co_firstlineno, code.co_name)

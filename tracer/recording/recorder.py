@@ -27,16 +27,18 @@ from ...ir.errors import (
     UseAfterScopeError,
     shown,
 )
+from ...ir.frames import OwnFolders
 from ...ir.graph import Graph
 from ...ir.layout import Layout, Shape
 from ...ir.location import Location
 from ...ir.ops import Operand
+from ...ir.sources import source_digest
 from ...ir.tables import BoundsFault
 from ...ir.target import OPPOSITE, Target
 from ..values.handles import TensorHandle
 from ..values.hbm import HbmTensor
 from ..values.refusals import first_step
-from ..values.scratch import Scope, ScratchAllocator
+from ..values.scratch import AutomaticLifetimes, Scope, ScratchAllocator
 from .plans import Plan, Planner, Static, plain_scalar, scalar_key
 from .rows import READ, WRITE, Rows, frame_table, stack_table
 from .sites import CallChain, SiteTable
@@ -57,9 +59,11 @@ class Recorder:
     """Records the ranks of one trace, one after the other, into one graph.
 
     ``target`` gives the scratch budget and the topology. ``strict`` raises ``UseAfterScopeError`` at the first use of a
-    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``sites`` goes on
-    with those of an earlier trace; faults at the stack rows ``handled`` are raised in any case. ``raised`` are the
-    overflows and accesses out of bounds that were, each with its stack row.
+    handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``boundary`` and ``own``
+    are those of a :class:`SiteTable`. ``automatic``: there are no scopes, and allocations get their addresses after the
+    trace, which cannot overflow; ``sites`` goes on with those of an earlier trace. Faults at the stack rows
+    ``handled`` are raised in any case. ``raised`` are the overflows and accesses out of bounds that were, each with its
+    stack row.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class Recorder:
         on_bounds: str = "raise",
         max_nodes: int = DEFAULT_MAX_NODES,
         boundary: CodeType | None = None,
+        own: OwnFolders = (),
+        automatic: bool = False,
         sites: SiteTable | None = None,
         handled: frozenset[int] = frozenset(),
     ) -> None:
@@ -81,7 +87,8 @@ class Recorder:
         self.on_overflow = on_overflow
         self.on_bounds = on_bounds
         self.max_nodes = max_nodes
-        self.sites = SiteTable(boundary) if sites is None else sites
+        self.automatic = automatic
+        self.sites = SiteTable(boundary, own) if sites is None else sites
         self.handled = handled
         self.raised: list[tuple[int, KernscopeError]] = []
         self.rank = -1
@@ -114,8 +121,13 @@ class Recorder:
         """Start the next rank with an empty scratch."""
         self.rank += 1
         self.rows.rank_starts.append(self.node_count)
+        self.rows.rank_storages.append(self._storage_count)
         self._own_storages = self._storage_count
-        self._allocator = ScratchAllocator(self.target, self._scope_row(-1, 0, "", -1))
+        self._allocator = (
+            AutomaticLifetimes(self.target)
+            if self.automatic
+            else ScratchAllocator(self.target, self._scope_row(-1, 0, "", -1))
+        )
 
     @property
     def allocator(self) -> ScratchAllocator:
@@ -149,8 +161,12 @@ class Recorder:
         """Open a scope: records its ``scope_enter``."""
         self.check_thread()
         stack = self.sites.here()
-        row = self._scope_row(self.allocator.scope.row, self.allocator.cursor, name, stack)
-        scope = self.allocator.open(row, name)
+        try:
+            scope = self.allocator.open(len(self.rows.scopes), name)
+        except KernscopeError as error:
+            raise self.located(error) from None
+        assert scope.parent is not None
+        row = self._scope_row(scope.parent.row, scope.base, name, stack)
         self.rows.scopes[row][2] = self._marker("scope_enter", row, stack)
         return scope
 
@@ -250,12 +266,16 @@ class Recorder:
 
     def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
         """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
+        return self.record(*self.planned(name, operands, static))
+
+    def planned(self, name: str, operands: tuple[Any, ...], static: Static) -> tuple[Plan, list[Read]]:
+        """The plan of an operation on handles and Python numbers, and what it reads."""
         for operand in operands:
             if isinstance(operand, TensorHandle):
                 self.check_handle(operand)
         ready = tuple(self._operand(name, operand) for operand in operands)
         reads = [(h.storage, h.offset, h.layout) for h in operands if isinstance(h, TensorHandle)]
-        return self.record(self.plan(name, ready, static), reads)
+        return self.plan(name, ready, static), reads
 
     def _operand(self, name: str, operand: Any) -> Operand:
         if isinstance(operand, TensorHandle):
@@ -319,9 +339,9 @@ class Recorder:
         yield
         self.rows.commands.append((first, self.node_count))
 
-    def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
-        """Record a cast (also to the same dtype: fresh bytes, always)."""
-        return self.compute("cast", (handle,), (("dtype", self.dtype(dtype)),))
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+        """Record a cast or a bitcast (also to the same dtype: fresh bytes, always)."""
+        return self.compute("bitcast" if bitcast else "cast", (handle,), (("dtype", self.dtype(dtype)),))
 
     def dtype(self, name: Any) -> DType:
         """A dtype by name; the error blames the user's line."""
@@ -504,7 +524,7 @@ class Recorder:
 
     # --- the graph --------------------------------------------------------------------------------------------------
 
-    def finish(self, *, kernel: str, machine: str, defaults: Mapping[str, Any]) -> Graph:
+    def finish(self, *, kernel: str, machine: str, machine_toml: str, defaults: Mapping[str, Any]) -> Graph:
         """The graph of all that was recorded."""
         names: dict[str, int] = {"": 0}
 
@@ -531,5 +551,7 @@ class Recorder:
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
             unentered_scopes=unentered,
+            machine_toml=machine_toml,
+            digests={file: source_digest(file) for file in dict.fromkeys(place.file for place in sites.frames)},
             defaults=dict(defaults),
         )

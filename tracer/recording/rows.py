@@ -7,6 +7,7 @@ what follows from the operation and its operands' layouts stands once, in the pl
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,9 +56,9 @@ class Rows:
 
     ``nodes``: kind, stack, scope, number of accesses. ``accesses``: storage, offset, twice the layout's number plus
     ``READ`` or ``WRITE``. ``storages``: address, layout, scope, stack, next node; ``elsewhere`` the memories of those
-    that do not lie where results go. ``channels`` holds (node, channel)
-    pairs, ``commands`` the (first, stop) nodes of composites, ``rank_starts`` each rank's first node; ``scopes`` lists
-    rank, parent, enter, exit, base, stack.
+    that do not lie where results go. ``channels`` holds (node, channel) pairs, ``commands`` the (first, stop) nodes of
+    composites, ``rank_starts`` and ``rank_storages`` each rank's first node and storage; ``scopes`` lists rank, parent,
+    enter, exit, base, stack.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class Rows:
         self.kinds: list[NodeKind] = []
         self.layouts: dict[Layout, int] = {}
         self.rank_starts: list[int] = []
+        self.rank_storages: list[int] = []
         self.channels: list[tuple[int, int]] = []
         self.commands: list[tuple[int, int]] = []
         self.channel_ends: list[tuple[int, int, int, int]] = []
@@ -88,7 +90,7 @@ class Rows:
 
     def rank_of_storage(self, storage: int) -> int:
         """The rank whose scratch holds an allocation."""
-        return self.scopes[self.storages[storage * _STORAGE + 2]][0]
+        return bisect_right(self.rank_storages, storage) - 1
 
     def stack_of_node(self, node: int) -> int:
         """Where a node was recorded."""
@@ -156,7 +158,7 @@ class Rows:
         nbytes = np.array([used.nbytes for used in self.layouts], dtype=np.int64)
         table: StorageTable = StorageTable.make(
             memory=memory,
-            rank=scopes[scope, 0],
+            rank=np.searchsorted(self.rank_storages, np.arange(len(rows)), side="right") - 1,
             address=rows[:, 0],
             nbytes=nbytes[layout],
             layout=layout,

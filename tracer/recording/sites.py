@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ...ir.frames import CodePosition, is_author_file, location_of
+from ...ir.frames import CodePosition, OwnFolders, is_author_file, location_of
 from ...ir.location import Location
 
 __all__ = ["CallChain", "SiteTable"]
@@ -32,11 +32,13 @@ CallChain = tuple[_Call, ...]
 class SiteTable:
     """Call sites met while tracing, numbered: frames and stacks (see ``StackTable``), each stored once.
 
-    ``boundary`` is the code that calls the kernel: stacks end below it.
+    ``boundary`` is the code that calls the kernel: stacks end below it. ``own`` are the folders of the front end that
+    records, whose frames are never the author's; kernscope's are known.
     """
 
-    def __init__(self, boundary: CodeType | None = None) -> None:
+    def __init__(self, boundary: CodeType | None = None, own: OwnFolders = ()) -> None:
         self._boundary = boundary
+        self._own_folders = own
         self._own: dict[int, bool] = {}
         self._codes: dict[int, CodeType] = {}  # keeps ids of code objects valid while we use them as keys
         self._chains: dict[tuple[int, ...], int] = {}
@@ -112,7 +114,7 @@ class SiteTable:
 
     def _judge(self, code: CodeType) -> bool:
         self._codes[id(code)] = code
-        skip = self._own[id(code)] = not is_author_file(code.co_filename)
+        skip = self._own[id(code)] = not is_author_file(code.co_filename, self._own_folders)
         return skip
 
     def _add(self, frames: Sequence[FrameType | _Call]) -> int:

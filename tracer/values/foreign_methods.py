@@ -11,8 +11,8 @@ _COPY = "for fresh bytes with the same values write h.to(h.dtype); for another n
 #: By name, of handles.
 METHODS: dict[str, str] = {
     # shapes: views
-    "view": "write tl.reshape(h, shape); for another dtype h.to(dtype), which converts the values (their bits are "
-    "not to be had)",
+    "view": "write tl.reshape(h, shape); for another dtype h.to(dtype), which converts the values, or "
+    "h.to(dtype, bitcast=True), which keeps their bits",
     "unsqueeze": "write tl.expand_dims(h, axis), or h[:, None]",
     "squeeze": "write tl.reshape(h, shape), or index the dimension: h[:, 0]",
     "flatten": "write tl.reshape(h, -1)",
@@ -38,9 +38,11 @@ METHODS: dict[str, str] = {
     "type": "write h.dtype, or h.to(dtype) to convert",
     "cast": "write h.to(dtype)",
     "float": "write h.to(tl.float32)",
+    "double": "write h.to(tl.float64)",
     "half": "write h.to(tl.float16)",
     "bfloat16": "write h.to(tl.bfloat16)",
     "int": "write h.to(tl.int32)",
+    "long": "write h.to(tl.int64)",
     # copies, and writing in place
     "clone": _COPY,
     "copy": _COPY,

@@ -16,25 +16,18 @@ WRITE: Mapping[str, str] = MappingProxyType(
     {
         # arithmetic
         "absolute": "abs(x)",
-        "add": "x + y",
-        "sub": "x - y",
         "subtract": "x - y",
-        "mul": "x * y",
         "multiply": "x * y",
-        "div": "x / y",
         "divide": "x / y",
         "true_divide": "x / y",
         "fdiv": "x / y",
         "div_rn": "x / y",
         "floor_divide": "x // y",
-        "mod": "x % y",
         "remainder": "x % y",
         "divmod": "(x // y, x % y)",
-        "pow": "x ** y",
         "power": "x ** y",
         "float_power": "x ** y",
         "negative": "-x",
-        "neg": "-x",
         "positive": "x",
         "fabs": "abs(x)",
         "reciprocal": "1.0 / x",
@@ -123,6 +116,10 @@ WRITE: Mapping[str, str] = MappingProxyType(
         "flatten": "tl.reshape(x, (x.shape[0] * x.shape[1],))",
         "squeeze": "x[0]",
         "unsqueeze": "tl.expand_dims(x, 0)",
+        "partition": "tl.sort(x)",
+        "take": "tl.gather(x, i, 1)",
+        "index_select": "tl.gather(x, i, 1)",
+        "umulhi": "tl.mulhi(i.to(tl.uint32), j.to(tl.uint32))",
         # creation
         "zeros_like": "tl.zeros(x.shape, x.dtype)",
         "ones": "tl.full((128, 64), 1.0, tl.float32)",
@@ -133,12 +130,17 @@ WRITE: Mapping[str, str] = MappingProxyType(
         "copy": "tl.copy_to(x, y)",
         "int1": "tl.bool",
         "half": "tl.float16",
+        "double": "tl.float64",
+        "long": "tl.int64",
+        "ulong": "tl.uint64",
         "float8e4nv": "tl.float8e4m3",
         "float8e5": "tl.float8e5m2",
     }
 )
 
-_NO_SEARCH = "there is none: no operation of the engines orders, counts or looks up elements; do it on the host"
+_NO_SEARCH = (
+    "there is none: the engines sort and gather within a tile (tl.sort, tl.topk, tl.gather), and search nothing else"
+)
 _PIECES = "there is none: take `out = tl.empty(shape, dtype)` and write each part with `tl.copy_to(out[a:b, :], part)`"
 _HALVES = "there is none: a view such as h[:, 0:64] is a part without a copy; views have no steps"
 _INDEX = "there is none: index the tensor itself, `tl.load(t[i : i + 128, :])`"
@@ -146,8 +148,10 @@ _ATOMIC = "there is none: no two ranks write one tensor's element; add partial r
 _RANDOM = "there is none: make random numbers on the host and pass them as an argument"
 _HINT = "leave it out: shapes, offsets and arguments are known while tracing"
 _TYPE = "leave it out: nothing in a kernel is declared; handles have .shape and .dtype"
-_FUNCTION = "there is none: only the operations of tl reduce and scan, such as tl.sum, tl.max and tl.cumsum"
-_DTYPES = "there is none: the dtypes are f32, f16, bf16, f8e4m3, f8e5m2, i32, i16, i8, u8 and bool"
+_FUNCTION = "there is none: only the operations of tl reduce and scan, such as tl.sum, tl.max, tl.cumsum and tl.cumprod"
+_DTYPES = (
+    "there is none: the dtypes are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8 and bool"
+)
 _HOST = "there is none among the engines' operations: compute it on the host and pass it as an argument"
 _PROGRAM = "leave it out: commands wait for what they read, and the scheduler orders them"
 _NO_MODULE = "there is none: what tl has is in tl itself"
@@ -156,9 +160,9 @@ _COMPLEX = "there is none: no dtype is complex"
 
 #: By reason the names for which there is nothing to write.
 _REASONS: Mapping[str, str] = {
-    _NO_SEARCH: "sort argsort topk bitonic_merge histogram gather scatter take unique "
-    "searchsorted nonzero argwhere flip "
-    "median nanmedian quantile percentile swizzle2d index_select bincount partition",
+    _NO_SEARCH: "argsort bitonic_merge histogram scatter unique "
+    "searchsorted nonzero argwhere "
+    "median nanmedian quantile percentile swizzle2d bincount",
     _PIECES: "cat concatenate concat stack vstack hstack join interleave tile repeat pad roll",
     _HALVES: "split array_split chunk",
     _INDEX: "make_block_ptr advance make_tensor_descriptor tensor_descriptor "
@@ -171,11 +175,9 @@ _REASONS: Mapping[str, str] = {
     _HINT: "assume multiple_of max_contiguous max_constancy condition TRITON_MAX_TENSOR_NUMEL PropagateNan target_info",
     _TYPE: "tensor tensor_type block_type pointer_type pi32_t void const constexpr_type tuple tuple_type slice scalar "
     "to_tensor base_type base_value",
-    _FUNCTION: "reduce associative_scan map_elementwise cumprod prod product xor_sum nanprod cummax cummin",
-    _DTYPES: "int64 uint16 uint32 uint64 float64 float8e4b15 float8e4b8 float8e5b16 int4 "
-    "uint4 complex64 complex128 i64 "
-    "u16 u32 u64 f64 long ulong",
-    _HOST: "arcsin arccos arctan arctan2 asin acos atan atan2 umulhi frexp ldexp modf "
+    _FUNCTION: "reduce associative_scan map_elementwise prod product xor_sum nanprod cummax cummin",
+    _DTYPES: "float8e4b15 float8e4b8 float8e5b16 int4 uint4 complex64 complex128",
+    _HOST: "arcsin arccos arctan arctan2 asin acos atan atan2 frexp ldexp modf "
     "nextafter spacing copysign gcd lcm "
     "bitwise_count isnat linspace eye",
     _PROGRAM: "debug_barrier async_task warp_specialize barrier fence",

@@ -25,6 +25,7 @@ from ...ir.errors import (
 from ...ir.layout import Layout, Shape
 from ...ir.location import Location
 from ...ir.ops import OPERATIONS
+from ...ir.tables import UNPLACED
 from .foreign_methods import METHODS
 from .foreign_names import answer
 from .refusals import NotInScratch, Owner, check_attribute
@@ -42,8 +43,8 @@ class Records(Owner, Protocol):
     def compute(self, name: str, operands: tuple[Any, ...], static: tuple[tuple[str, Any], ...] = ()) -> TensorHandle:
         """Record an operation on handles and Python numbers."""
 
-    def cast(self, handle: TensorHandle, dtype: Any) -> TensorHandle:
-        """Record a cast."""
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+        """Record a cast, or a bitcast."""
 
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
@@ -122,7 +123,7 @@ class TensorHandle:
 
     @property
     def address(self) -> int:
-        """The first byte, in the rank's scratch."""
+        """The first byte, in the rank's scratch. (A front end with automatic lifetimes has no addresses to show.)"""
         return self.storage_address + self.offset * self.layout.dtype.itemsize
 
     @property
@@ -131,7 +132,8 @@ class TensorHandle:
         return self._recorder.name_of(self.storage)
 
     def __repr__(self) -> str:
-        return f"<handle {self.name or 'unnamed'} {self.layout!r} at {self.address:#x}>"
+        place = "" if self.storage_address == UNPLACED else f" at {self.address:#x}"
+        return f"<handle {self.name or 'unnamed'} {self.layout!r}{place}>"
 
     # --- views ------------------------------------------------------------------------------------------------------
 
@@ -166,9 +168,9 @@ class TensorHandle:
         return self._viewed(layouts.transpose, ())
 
     @_arguments_checked
-    def to(self, dtype: DType | str) -> TensorHandle:
-        """The values in another dtype: a cast, in fresh bytes."""
-        return self._recorder.cast(self, dtype)
+    def to(self, dtype: DType | str, *, bitcast: bool = False) -> TensorHandle:
+        """The values in another dtype, or with ``bitcast`` their bits: a cast, in fresh bytes."""
+        return self._recorder.cast(self, dtype, bitcast)
 
     def __len__(self) -> int:
         if not self.layout.shape:
@@ -359,6 +361,17 @@ class TensorHandle:
                 help="pass arrays to the kernel as arguments and tl.load them"
                 if with_array
                 else _instead_of(name, method),
+            )
+        )
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        # What is known needs no values: `np.shape(h)`. All others would ask for an array, and say so of no function.
+        if function in (np.shape, np.ndim):
+            return self.shape if function is np.shape else self.ndim
+        name = function.__name__
+        raise self._recorder.located(
+            TracedValueError(
+                f"numpy.{name} on {self!r}: numpy cannot compute while tracing", help=_instead_of(name, "__call__")
             )
         )
 

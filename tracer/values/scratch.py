@@ -1,13 +1,20 @@
-"""The scratch allocator: a cursor for each memory of a rank, which only grows, and scopes that rewind them all."""
+"""The scratch allocator: a cursor for each memory of a rank, which only grows, and scopes that rewind them all.
+
+And what stands in its place where lifetimes are automatic: nothing has an address, or a scope, while it is recorded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...ir.errors import ScopeError
+from ...ir.tables import UNPLACED
 from ...ir.target import Target
 
-__all__ = ["Scope", "ScratchAllocator"]
+__all__ = ["AutomaticLifetimes", "Scope", "ScratchAllocator"]
+
+#: More than any size.
+_NO_LIMIT = 1 << 62
 
 
 class Scope:
@@ -79,3 +86,32 @@ class ScratchAllocator:
         self.scope = scope.parent
         self.cursor = scope.base
         self.elsewhere = dict(scope.elsewhere)
+
+
+class AutomaticLifetimes(ScratchAllocator):
+    """Gives out no addresses and never runs full: an allocation lives from its first access to its last one, which is
+    known when the trace has ended. There is no scope, and none can be opened."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target, -1)
+        self.budget = _NO_LIMIT
+
+    # The recorder's innermost path moves the cursor itself: this one stays where it is.
+    @property
+    def cursor(self) -> int:
+        return UNPLACED
+
+    @cursor.setter
+    def cursor(self, end: int) -> None:
+        """Nothing is taken."""
+
+    def allocate(self, nbytes: int, place: int) -> tuple[int, int]:
+        """No address, and nothing taken."""
+        return UNPLACED, 0
+
+    def open(self, row: int, name: str) -> Scope:
+        """Raise ``ScopeError``."""
+        raise ScopeError(
+            "a scope is opened in a trace whose allocations have automatic lifetimes",
+            help="leave the scope out: each allocation gives its bytes back after its last access",
+        )
