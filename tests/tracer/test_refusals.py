@@ -303,3 +303,14 @@ def test_a_kernel_knows_where_it_is_written() -> None:
         assert place is not None
         code = plain.__code__
         assert (place.file, place.line, place.function) == (__file__, code.co_firstlineno, code.co_name)
+
+
+def test_a_store_with_its_arguments_swapped_is_told_so() -> None:
+    """The place comes first: nothing is said of bringing the output into scratch."""
+
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(tl.load(x[:]), o[:])
+
+    with pytest.raises(ks.ArgumentError) as caught:
+        ks.trace(kernel, ks.hbm((8,), "f32"), ks.hbm((8,), "f32"))
+    assert "is a tile in scratch" in caught.value.message and "tl.store(o[a:b, :], tile)" in str(caught.value.help)
