@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ir.forms.text import quote
 from ..analyses.accumulation import Accumulation, find_narrow_accumulations
+from ..fixes.widening import widen_accumulator
 from ..rule import Finding, LintContext, Option, Rule
 from ..wording.counts import times
 
@@ -23,12 +24,16 @@ def _narrow_accumulation(context: LintContext, options: Mapping[str, Any]) -> It
             places.append((f"kept in {found.dtype} from here on", context.stack_of(found.keeper)))
         if made != added:
             places.append((f"made here, in {found.dtype}", made))
+        text = _help(context, found, made, added)
+        keeper = () if found.keeper is None else (context.stack_of(found.keeper),)
+        fix = widen_accumulator(context, made, (added, *keeper), found.dtype, text) if found.in_place else None
         yield Finding(
             message=f"{context.name_of(found.storage)} is accumulated in {found.dtype} across iterations"
             f"{times(len(found.nodes))}",
             places=context.places(*places),
             nodes=found.nodes,
-            help=_help(context, found, made, added),
+            help=text,
+            fixes=() if fix is None else (fix,),
         )
 
 

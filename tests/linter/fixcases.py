@@ -416,6 +416,34 @@ tl.store(o[:], acc[0:1])
 """, lambda x: x[:16, :1].sum(axis=0), (1,)),
 ]  # fmt: skip
 
+#: Sums of f16 tiles, whose author meant the f32 sum, rounded once.
+WIDENING = [
+    Case("copied over", "KS601", """
+acc = tl.zeros((8,), tl.float16)
+for j in range(32):
+    with tl.scratch_scope():
+        tl.copy_to(acc, acc + tl.load(x[j, :]))
+tl.store(o[:], acc)
+""", lambda x: total(x.astype(np.float32)).astype(np.float16), dtype="f16"),
+    Case("in a nested loop, used twice", "KS601", """
+acc = tl.full((8,), 0.0, dtype="f16")
+for j in range(4):
+    for i in range(8):
+        with tl.scratch_scope():
+            row = tl.load(x[j * 8 + i, :])
+            tl.copy_to(acc, acc + row)
+tl.store(o[:], acc * acc + acc)
+""", lambda x: total(x.astype(np.float32)).astype(np.float16) ** 2 + total(x).astype(np.float16), dtype="f16"),
+    Case("a product", "KS601", """
+acc = tl.zeros((8, 8), tl.float16)
+for j in range(4):
+    with tl.scratch_scope():
+        a = tl.load(x[j * 8 : j * 8 + 8, :])
+        tl.dot(a, a, acc=acc)
+tl.store(o[:, :], acc)
+""", lambda x: sum(t @ t for t in x.astype(np.float32).reshape(4, 8, 8)).astype(np.float16), (8, 8), dtype="f16"),
+]  # fmt: skip
+
 LINES = [
     Case("a scope that is never entered", "KS206", """
 tl.scratch_scope()
@@ -546,7 +574,7 @@ tl.store(o[:], h)
 """, lambda x: x[0]),
 ]  # fmt: skip
 
-CASES = [*KEEPING, *FILLING, *SCOPING, *OVERFLOW, *LINES]
+CASES = [*KEEPING, *WIDENING, *FILLING, *SCOPING, *OVERFLOW, *LINES]
 
 #: Kernels whose findings have no change that is sure to be right: (name, code, text).
 ADVICE = [
@@ -617,6 +645,13 @@ tl.store(o[:], tl.load(x[1, :]))
 a = tl.load(x[0, :])
 b = tl.exp(a)
 tl.store(o[:], tl.load(x[1, :]))
+"""),
+    ("the sum so far is used in the loop", "KS601", """
+acc = tl.zeros((8,), tl.float16)
+for j in range(4):
+    with tl.scratch_scope():
+        tl.copy_to(acc, acc + tl.load(x[j, :]).to(tl.float16))
+        tl.store(o[:], acc.to(tl.float32))
 """),
     ("only some loads repeat", "KS503", """
 for m in range(4):
