@@ -303,3 +303,17 @@ def test_a_kernel_knows_where_it_is_written() -> None:
         assert place is not None
         code = plain.__code__
         assert (place.file, place.line, place.function) == (__file__, code.co_firstlineno, code.co_name)
+
+
+@pytest.mark.parametrize(
+    ("use", "help"),
+    [
+        (lambda x: tl.load(x[:, :], mask=1), "regions take the place of masks"),
+        (lambda x: tl.load(x[:, :], pad=0.0, mask=1), "regions take the place of masks"),
+        (lambda x: tl.load(x[:, :], pad=0.0, nothing=1), "its signature is load("),
+        (lambda x: tl.load(x[:, :], (8, 8), x, x, x, x, pad=0.0), "its signature is load("),
+    ],
+)
+def test_a_keyword_of_another_language_gets_its_answer(use: Callable[[Any], Any], help: str) -> None:
+    """Whatever stands beside it; any other unknown keyword, and too many arguments, the signature."""
+    assert help in refused(lambda h, x: use(x), ks.ArgumentError).help
