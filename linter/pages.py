@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from ..ir.errors import ERRORS
@@ -47,4 +47,6 @@ def write_pages(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_pages(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(prog="python -m kernscope.linter.pages", description=write_pages.__doc__)
+    parser.add_argument("folder", type=Path, help="where the pages go: docs/rules")
+    write_pages(parser.parse_args().folder)

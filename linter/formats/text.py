@@ -10,6 +10,7 @@ import attrs
 
 from ...ir.location import Location, shown_path
 from ...ir.printable import printable
+from ..edits import Fix
 from ..excerpt import pointer
 from ..findings import SEVERITIES, Diagnostic, Failure, LintReport
 from ..source_places import character_column
@@ -64,7 +65,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
         "severity": diagnostic.severity,
         "message": diagnostic.message,
         "help": diagnostic.help,
-        "fixes": [attrs.asdict(fix) for fix in diagnostic.fixes],
+        "fixes": [_fix(fix) for fix in diagnostic.fixes],
         "notes": list(diagnostic.notes),
         "nodes": list(diagnostic.nodes),
         "locations": [
@@ -72,6 +73,11 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Any]:
             for place in diagnostic.locations
         ],
     }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    edits = [{**attrs.asdict(edit), "file": shown_path(edit.file)} for edit in fix.edits]
+    return {"title": fix.title, "edits": edits}
 
 
 def _place(location: Location) -> dict[str, Any]:

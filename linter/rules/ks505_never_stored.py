@@ -40,13 +40,15 @@ def _no_store(context: LintContext, unused: list[str]) -> Iterator[Finding]:
     if not graph.tensors or not len(working):
         return
     last = int(working[-1])
-    meant = f": {', '.join(f'`{name}`' for name in unused)} stays as it is" if unused else ""
-    output = unused[0] if unused else "o"
+    verb = "stays" if len(unused) == 1 else "stay"
+    meant = f": {', '.join(f'`{name}`' for name in unused)} {verb} as before" if unused else ""
+    # Outputs stand last in most signatures; which one is meant cannot be known where several are unused.
+    outputs = [f"`tl.store({name}[...], ...)`" for name in reversed(unused)] or ["`tl.store(o[...], ...)`"]
     yield Finding(
         message=f"{quote(graph.kernel)} stores nothing{meant}",
         places=context.places(("the last thing that it does", context.stack_of(last))),
         nodes=(last,),
-        help=f"write the result to HBM: `tl.store({output}[...], ...)`",
+        help=f"write the result to HBM: {' or '.join(outputs)}",
     )
 
 

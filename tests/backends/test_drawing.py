@@ -20,7 +20,7 @@ import pytest
 import kernscope as ks
 from kernscope import tl
 from kernscope.backends.graph_picture import drawing, renderer
-from kernscope.backends.graph_picture.dot import dot_text, label_text
+from kernscope.backends.graph_picture.dot import dot_text, label_text, node_label
 from kernscope.backends.graph_picture.drawing import draw
 from kernscope.backends.graph_picture.drawn_part import Selection
 from kernscope.backends.graph_picture.folding import Grade, fold
@@ -543,3 +543,22 @@ def test_model_explorer_tells_what_a_node_of_its_graph_stands_for() -> None:
     assert load["source"].startswith("picturekernels.py:")
     boxes = attributes(Grade.SCOPES)
     assert {"nodes": "15", "load": "3", "dot": "3", "exp": "3", "add": "3", "copy_to": "3"} in boxes
+
+
+def test_a_box_says_how_often_only_where_that_is_more_than_its_frame() -> None:
+    """What runs once an iteration says nothing; what runs three times says so; a node of its own is one."""
+
+    @ks.kernel
+    def kernel(x: ks.HbmTensor) -> None:
+        for _ in range(4):
+            with tl.scratch_scope("tile"):
+                a = tl.load(x[:, :])
+                for _ in range(3):
+                    a = tl.exp(a)
+
+    graph = ks.trace(kernel, ks.hbm((8, 8), "f32"))
+    folded = fold(graph, Grade.ITERATIONS)
+    labels = {graph[box.node].op: node_label(folded, at) for at, box in enumerate(folded.boxes)}
+    assert "  x " not in labels["load"] and "  x 3" in labels["exp"]
+    single = fold(graph, Grade.NODES)
+    assert not any("  x " in node_label(single, at) for at in range(len(single.boxes)))

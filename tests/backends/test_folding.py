@@ -217,17 +217,18 @@ def test_a_repeated_stretch_is_found(stretch: list[int], times: int, around: int
     assert len(set(first.tolist())) == len(stretch) + 2 * around
 
 
+@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("grade", list(Grade))
-def test_counts_of_what_is_kept_are_exact(grade: Grade) -> None:
+def test_counts_of_what_is_kept_are_exact(grade: Grade, rank: int) -> None:
     """Of one rank: its nodes and no others, and the edges among them."""
     graph = pk.messages(3, 4)
-    keep = graph.nodes.rank == 1
+    keep = graph.nodes.rank == rank
     folded = fold(graph, grade, keep)
-    markers = sum(node.op.startswith("scope_") for node in graph if node.rank == 1)
+    markers = sum(node.op.startswith("scope_") for node in graph if node.rank == rank)
     assert sum(box.count for box in folded.boxes) == folded.kept == int(keep.sum()) - markers
     assert not (folded.box_of[~keep] >= 0).any()
-    assert {rank for frame in folded.frames for rank in frame.ranks} == {1}
-    assert sum(frame.scopes for frame in folded.frames) == int((graph.scopes.rank == 1).sum())
+    assert {rank for frame in folded.frames for rank in frame.ranks} == {rank}
+    assert sum(frame.scopes for frame in folded.frames) == int((graph.scopes.rank == rank).sum())
     if grade is Grade.NODES:
         edges = graph.edges
         assert folded.edges.count.sum() == (keep[edges.source] & keep[edges.target]).sum()

@@ -497,3 +497,9 @@ def test_results_cannot_be_changed_and_show_themselves() -> None:
     assert live._repr_html_().startswith("<table>")
     assert "<lambda>" not in live_of(lambda: None)._repr_html_()
     assert np.issubdtype(live.cursor.dtype, np.int64)
+
+
+def test_nothing_is_held_where_nothing_is_made() -> None:
+    """No lines, no holders, no growth."""
+    live = ks.liveness(ks.trace(ks.kernel(lambda: None)))
+    assert (live.peak_by_line(), live.peak_holders(), live.growth(), live.peak_bytes) == ((), (), (), 0)

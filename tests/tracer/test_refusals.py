@@ -303,3 +303,28 @@ def test_a_kernel_knows_where_it_is_written() -> None:
         assert place is not None
         code = plain.__code__
         assert (place.file, place.line, place.function) == (__file__, code.co_firstlineno, code.co_name)
+
+
+def test_a_store_with_its_arguments_swapped_is_told_so() -> None:
+    """The place comes first: nothing is said of bringing the output into scratch."""
+
+    def kernel(x: Any, o: Any) -> None:
+        tl.store(tl.load(x[:]), o[:])
+
+    with pytest.raises(ks.ArgumentError) as caught:
+        ks.trace(kernel, ks.hbm((8,), "f32"), ks.hbm((8,), "f32"))
+    assert "is a tile in scratch" in caught.value.message and "tl.store(o[a:b, :], tile)" in str(caught.value.help)
+
+
+@pytest.mark.parametrize(
+    ("use", "help"),
+    [
+        (lambda x: tl.load(x[:, :], mask=1), "regions take the place of masks"),
+        (lambda x: tl.load(x[:, :], pad=0.0, mask=1), "regions take the place of masks"),
+        (lambda x: tl.load(x[:, :], pad=0.0, nothing=1), "its signature is load("),
+        (lambda x: tl.load(x[:, :], (8, 8), x, x, x, x, pad=0.0), "its signature is load("),
+    ],
+)
+def test_a_keyword_of_another_language_gets_its_answer(use: Callable[[Any], Any], help: str) -> None:
+    """Whatever stands beside it; any other unknown keyword, and too many arguments, the signature."""
+    assert help in refused(lambda h, x: use(x), ks.ArgumentError).help

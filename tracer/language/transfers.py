@@ -46,6 +46,11 @@ def load(
 
 def store(recorder: Recorder, dst: Any, src: Any, *, clip: bool = False) -> None:
     """Record a store: see ``tl.store``. One that clips everything away records nothing: nothing is moved."""
+    if isinstance(dst, TensorHandle) and isinstance(src, HbmRegion | HbmTensor | Pointer):
+        raise ArgumentError(
+            f"store: {shown(dst)} is a tile in scratch, {shown(src)} a place in HBM",
+            help="the place comes first, then the tile: tl.store(o[a:b, :], tile)",
+        )
     handle = check_source(recorder, "store", src)
     pointed = isinstance(dst, Pointer)
     tensor, wanted, target, at = region_of(recorder, "store", dst, handle.shape if pointed else None, None, ragged=clip)
