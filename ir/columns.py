@@ -13,6 +13,7 @@ from .errors import ArgumentError, shown
 from .layout import Layout
 from .location import CALLERS_KEPT, Location
 from .memories import held_bytes
+from .permutations import group_starts
 from .tables import (
     UNPLACED,
     AccessTable,
@@ -72,7 +73,7 @@ class GraphColumns:
     @cached_property
     def access_start(self) -> IntArray:
         """``(n + 1,)``: node i's accesses are rows ``access_start[i]`` up to ``access_start[i + 1]``."""
-        return np.searchsorted(self.accesses.node, np.arange(len(self.nodes) + 1))
+        return group_starts(self.accesses.node, len(self.nodes))
 
     @property
     def is_scoped(self) -> bool:

@@ -22,6 +22,7 @@ from .layout import Layout
 from .location import Location
 from .memories import Memory
 from .ops import OPERATIONS, End, Operand, Operation, Work
+from .permutations import group_starts
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason
 
 __all__ = ["Access", "Edge", "Graph", "Node", "Storage"]
@@ -87,7 +88,7 @@ class Graph(GraphColumns):
     @cached_property
     def edge_start(self) -> IntArray:
         """``(n + 1,)``: the edges into node i are rows ``edge_start[i]`` up to ``edge_start[i + 1]``."""
-        return np.searchsorted(self.edges.target, np.arange(len(self.nodes) + 1))
+        return group_starts(self.edges.target, len(self.nodes))
 
     # --- the log ----------------------------------------------------------------------------------------------------
 

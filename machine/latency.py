@@ -17,10 +17,11 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.columns import GraphColumns
+from ..ir.distinct import distinct_rows
 from ..ir.dtypes import DType
 from ..ir.errors import MachineError
 from ..ir.ops import OPERATIONS, Kind, Operation, Work
-from ..ir.tables import IntArray, NodeTable
+from ..ir.tables import IntArray
 from .description import Machine
 from .engines import engine_by_operation
 from .parts import COMPOSITE, Dma, Engine, Gemm, Link, Math
@@ -92,17 +93,17 @@ def durations_ps(graph: GraphColumns, machine: Machine) -> IntArray:
     """
     nodes = graph.nodes
     toward = _directions(graph)
-    first, inverse = _unique_work(nodes, toward)
+    kinds = distinct_rows(nodes.op, nodes.dtype, nodes.work0, nodes.work1, nodes.work2, toward)
     columns = (nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype, toward)
-    rows = zip(*(column[first].tolist() for column in columns), strict=True)
+    rows = zip(*(column[kinds.first].tolist() for column in columns), strict=True)
     engines, names = engine_by_operation(machine), (*graph.target.directions, "")
     each = [
         _duration(machine, engines[op], OPERATIONS.by_code(op), (a, b, c), dtypes.ALL[dtype], names[direction])
         for op, a, b, c, dtype, direction in rows
     ]
-    total = sum(ps * int(n) for ps, n in zip(each, np.bincount(inverse, minlength=len(each)), strict=True))
+    total = sum(ps * int(n) for ps, n in zip(each, np.bincount(kinds.which, minlength=len(each)), strict=True))
     _check_total(machine, total, "the durations add")
-    return np.array(each, dtype=np.int64)[inverse] if each else np.zeros(0, dtype=np.int64)
+    return np.array(each, dtype=np.int64)[kinds.which] if each else np.zeros(0, dtype=np.int64)
 
 
 def _check_total(machine: Machine, total_ps: int, what: str) -> None:
@@ -119,18 +120,6 @@ def _directions(graph: GraphColumns) -> IntArray:
     sends = np.flatnonzero(OPERATIONS.sends[graph.nodes.op])
     found[sends] = graph.channels.direction[graph.nodes.channel[sends]]
     return found
-
-
-def _unique_work(nodes: NodeTable, toward: IntArray) -> tuple[IntArray, IntArray]:
-    """For each distinct (operation, work, dtype, direction) the first node that has it; and for each node which one it
-    has."""
-    key = nodes.op.astype(np.int64) * len(dtypes.ALL) + nodes.dtype
-    for column in (nodes.work0, nodes.work1, nodes.work2, toward):
-        # Renumbered at each step: below (number of nodes) ** 2, which fits.
-        values, place = np.unique(column, return_inverse=True)
-        _, key = np.unique(key * max(len(values), 1) + place, return_inverse=True)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    return first, inverse
 
 
 def latencies_ps(graph: GraphColumns, machine: Machine) -> IntArray:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
+from ..ir.permutations import group_starts
 from ..ir.tables import IntArray
 
 __all__ = ["Conflicts", "find_conflicts", "first_fit", "sweep_fit"]
@@ -37,7 +38,7 @@ def find_conflicts(start: IntArray, stop: IntArray) -> Conflicts:
     a = np.concatenate((order[first], order[second]))
     b = np.concatenate((order[second], order[first]))
     by_block = np.lexsort((b, a))
-    bounds = np.searchsorted(a[by_block], np.arange(count + 1)).tolist()
+    bounds = group_starts(a[by_block], count).tolist()
     others: list[int] = b[by_block].tolist()
     return Conflicts([others[bounds[i] : bounds[i + 1]] for i in range(count)])
 

@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 
 from ..ir.columns import GraphColumns
+from ..ir.distinct import distinct_rows
 from ..ir.location import Location
 from ..ir.tables import IntArray
 
@@ -64,9 +65,7 @@ def find_growth(graph: GraphColumns, at_peak: IntArray, rank: int) -> tuple[Grow
 def _loops(graph: GraphColumns, rows: IntArray) -> list[IntArray]:
     """For each loop the allocations that begin its iterations: those of its first stack."""
     storages = graph.storages
-    calls = np.column_stack((storages.stack[rows], storages.born[rows])).astype(np.int64)
-    _, first = np.unique(calls, axis=0, return_index=True)
-    rows = rows[np.sort(first)]
+    rows = rows[np.sort(distinct_rows(storages.stack[rows], storages.born[rows]).first)]
     order = rows[np.argsort(storages.stack[rows], kind="stable")]
     _, starts, counts = np.unique(storages.stack[order], return_index=True, return_counts=True)
     repeated = [order[a : a + n] for a, n in zip(starts.tolist(), counts.tolist(), strict=True) if n >= 2]

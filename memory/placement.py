@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
+from ..ir.permutations import group_starts
 from ..ir.tables import IntArray
 from .greedy_placement import Conflicts, find_conflicts, first_fit, sweep_fit
 
@@ -130,7 +131,7 @@ def place_groups(
     known: dict[bytes, Placed] = {}
     placed: list[Placed] = []
     order = np.argsort(group, kind="stable")
-    bounds = np.searchsorted(group[order], np.arange(groups + 1))
+    bounds = group_starts(group[order], groups)
     for number in range(groups):
         blocks = order[bounds[number] : bounds[number + 1]]
         begin = int(start[blocks].min()) if len(blocks) else 0

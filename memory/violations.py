@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ir.columns import GraphColumns
 from ..ir.layout import Layout
+from ..ir.permutations import group_starts
 from ..ir.tables import IntArray, Mode
 
 __all__ = ["Violation", "ViolationColumns", "ViolationKind", "find_violations", "rank_bounds"]
@@ -102,7 +103,7 @@ def _columns(kind: ViolationKind, **columns: IntArray) -> ViolationColumns:
 
 def rank_bounds(graph: GraphColumns) -> IntArray:
     """``(ranks + 1,)``: the nodes of rank r are ``bounds[r]`` up to ``bounds[r + 1]``."""
-    return np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
+    return group_starts(graph.nodes.rank, graph.ranks)
 
 
 def find_violations(graph: GraphColumns) -> ViolationColumns:

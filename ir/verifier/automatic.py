@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..graph import Graph
+from ..permutations import group_starts
 from ..tables import IntArray
 
 __all__ = ["badly_placed"]
@@ -19,7 +20,7 @@ def badly_placed(graph: Graph, rows: IntArray) -> Iterator[str]:
     storages = graph.storages
     if graph.buffers:
         yield f"a graph without scopes, of buffers={graph.buffers}"
-    first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
+    first = group_starts(graph.nodes.rank, graph.ranks)
     rank, born = storages.rank[rows], storages.born[rows].astype(np.int64)
     for row in rows[(born < first[rank]) | (born > first[rank + 1])].tolist():
         yield f"storage {row} is made outside its rank's nodes"

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InfeasibleError
 from ..graph import Graph
+from ..permutations import group_starts
 from ..rebuffer import place_rotating
 from ..tables import IntArray
 
@@ -21,7 +22,7 @@ def misplaced(graph: Graph, rows: IntArray) -> Iterator[str]:
     if graph.buffers < 0:
         yield f"a graph of buffers={graph.buffers}"
         return
-    first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
+    first = group_starts(graph.nodes.rank, graph.ranks)
     scope, rank = storages.scope[rows], storages.rank[rows]
     born = storages.born[rows].astype(np.int64)
     if np.any(np.minimum(scope, rank) < 0):

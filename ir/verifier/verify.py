@@ -7,7 +7,7 @@ what the columns mean. A rule is a function declared with :func:`_rule`; its doc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from weakref import WeakValueDictionary
 
 import attrs
@@ -15,11 +15,13 @@ import numpy as np
 
 from ..columns import expect_graph
 from ..dependence.regions import boxes
+from ..distinct import distinct_rows
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
 from ..graph import Graph
 from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
+from ..permutations import group_starts
 from ..tables import UNPLACED, AccessKind, IntArray, Mode, Reason, Table
 from ..target import OPPOSITE
 from .automatic import badly_placed
@@ -352,7 +354,7 @@ def _bump_allocation(graph: Graph) -> Iterator[str]:
     # What is born with a scope's opening marker still lies before it: its own allocations come after the marker.
     events += [(int(node), 2, scope) for scope, node in enumerate(scopes.enter.tolist()) if node >= 0]
     events += [(int(node) + 1, -1, scope) for scope, node in enumerate(scopes.exit.tolist()) if node >= 0]
-    first = np.searchsorted(graph.nodes.rank, np.arange(graph.ranks + 1))
+    first = group_starts(graph.nodes.rank, graph.ranks)
     by_rank: list[list[tuple[int, int, int]]] = [[] for _ in range(graph.ranks)]
     for event in events:
         owner = storages.rank[event[2]] if event[1] == 1 else scopes.rank[event[2]]
@@ -449,23 +451,13 @@ def _operations(graph: Graph) -> Iterator[str]:
         there = place == position
         column[accesses.node[there]] = used[there]
         columns.append(column)
-    first, inverse = _distinct_rows(columns)
-    for row, index in enumerate(first.tolist()):
+    kinds = distinct_rows(*columns)
+    for row, index in enumerate(kinds.first.tolist()):
         mistake = _judge(graph, int(index))
         if mistake:
-            where = np.flatnonzero(inverse == row)
+            where = np.flatnonzero(kinds.which == row)
             more = f" ({len(where)} such nodes)" if len(where) > 1 else ""
             yield f"node %{int(where[0])}: {mistake}{more}"
-
-
-def _distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """The first of each kind of equal rows, and each row's kind. Column by column: sorting whole rows is far slower."""
-    kind = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        _, value = np.unique(column, return_inverse=True)
-        _, kind = np.unique(kind * (int(value.max(initial=0)) + 1) + value, return_inverse=True)
-    _, first = np.unique(kind, return_index=True)
-    return first, kind
 
 
 def _judge(graph: Graph, index: int) -> str:

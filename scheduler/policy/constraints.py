@@ -13,6 +13,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from ...ir.permutations import group_starts
 from ...ir.tables import IntArray
 from ..search.dag import topological_order
 from .problem import Problem
@@ -59,7 +60,7 @@ class Constraints:
     @cached_property
     def arc_start(self) -> IntArray:
         """The arcs into event e are ``arc_start[e]`` up to ``arc_start[e + 1]``."""
-        return np.searchsorted(self.target, np.arange(len(self.base_ps) + 1))
+        return group_starts(self.target, len(self.base_ps))
 
 
 def make_constraints(problem: Problem, policy: Policy) -> Constraints:

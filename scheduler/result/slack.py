@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.permutations import group_starts
 from ...ir.tables import IntArray
 from ..policy.constraints import make_constraints
 from ..policy.problem import Problem
@@ -37,7 +38,7 @@ def slack_ps(problem: Problem, policy: Policy, start: IntArray, lane: IntArray) 
         order, events = constraints.order, len(constraints.base_ps)
     source, target, weight = (np.concatenate(column) for column in zip(*arcs, strict=True))
     by_source = np.argsort(source, kind="stable")
-    first = np.searchsorted(source[by_source], np.arange(events + 1))
+    first = group_starts(source[by_source], events)
     latest: IntArray = np.full(events, makespan, dtype=np.int64)
     latest[:n] = makespan - dag.duration_ps
     latest = run_loop(_latest_starts, n, order, first, target[by_source], weight[by_source], latest)

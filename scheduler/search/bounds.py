@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.permutations import group_starts
 from ...ir.tables import IntArray
 from .compiling import number_loop
 from .dag import Dag
@@ -34,7 +35,7 @@ def loaded_path_ps(dag: Dag, known: HeadsAndTails) -> int:
 def engine_bounds(dag: Dag, known: HeadsAndTails) -> Iterator[tuple[int, int]]:
     """Each engine that has something to do, and its bound."""
     by_engine = np.argsort(dag.engine, kind="stable")
-    borders = np.searchsorted(dag.engine[by_engine], np.arange(len(dag.channels) + 1))
+    borders = group_starts(dag.engine[by_engine], len(dag.channels))
     for engine, channels in enumerate(dag.channels.tolist()):
         nodes = by_engine[borders[engine] : borders[engine + 1]]
         if not len(nodes):

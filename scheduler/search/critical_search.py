@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import run_loop
 from .dag import Dag
@@ -33,9 +34,7 @@ def search_critical_chain(dag: Dag, start: IntArray, *, visits: int, enough_ps: 
     moves = min(visits // max(n + len(dag.source), 300), 300 * n)
     if moves < 10:
         return start
-    place = np.empty(n, dtype=np.int64)
-    place[dag.order] = np.arange(n)
-    order = np.lexsort((place, start + dag.duration_ps, start))
+    order = np.lexsort((inverse_permutation(dag.order), start + dag.duration_ps, start))
     first_lane = np.cumsum(dag.channels) - dag.channels
     on_engine = dag.engine >= 0
     lane = np.full(n, -1, dtype=np.int64)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from ...ir.permutations import group_starts, inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import run_loop
 
@@ -48,13 +49,13 @@ class Dag:
     @cached_property
     def pred_start(self) -> IntArray:
         """``(n + 1,)``: the edges into node i are ``pred_start[i]`` up to ``pred_start[i + 1]``."""
-        return np.searchsorted(self.target, np.arange(len(self) + 1))
+        return group_starts(self.target, len(self))
 
     @cached_property
     def successors(self) -> tuple[IntArray, IntArray]:
         """``(n + 1,)`` starts, and the targets of the edges sorted by source, then by target."""
         order = np.argsort(self.source, kind="stable")
-        return np.searchsorted(self.source[order], np.arange(len(self) + 1)), self.target[order]
+        return group_starts(self.source[order], len(self)), self.target[order]
 
     @property
     def columns(self) -> DagColumns:
@@ -89,8 +90,7 @@ def topological_order(preferred: IntArray, source: IntArray, target: IntArray) -
     """An order in which every arc goes forward: ``preferred`` (a permutation) where that does it, else one of Kahn's
     (1962), without what lies on cycles or behind them. ``target`` is sorted or not; deterministic either way."""
     count = len(preferred)
-    place = np.empty(count, dtype=np.int64)
-    place[preferred] = np.arange(count)
+    place = inverse_permutation(preferred)
     if bool(np.all(place[source] < place[target])):
         return preferred
     by_source = np.argsort(source, kind="stable")
@@ -99,7 +99,7 @@ def topological_order(preferred: IntArray, source: IntArray, target: IntArray) -
         count,
         np.empty(count + 1, dtype=np.int64),
         preferred,
-        np.searchsorted(source[by_source], np.arange(count + 1)),
+        group_starts(source[by_source], count),
         target[by_source],
         np.bincount(target, minlength=count),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.distinct import distinct_rows
 from ...ir.errors import InfeasibleError, shown
 from ...ir.tables import IntArray
 from .dag import Dag
@@ -79,8 +80,9 @@ def _pairs(edges: Any, n: int) -> IntArray:
         raise InfeasibleError(
             f"edges {_told(edges, found)}", help="pass whole numbers that int64 holds, (m, 2): [(from, to), ...]"
         )
-    pairs: IntArray = np.unique(_within(found, "edges", 0, n - 1)[:, ::-1], axis=0)
-    return pairs
+    source, target = _within(found, "edges", 0, n - 1).T
+    first = distinct_rows(target, source).first
+    return np.stack((target[first], source[first]), axis=1)
 
 
 def _array(values: Any) -> IntArray | None:

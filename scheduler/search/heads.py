@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import run_loop
 from .dag import Dag, longest_from_start, longest_to_end
@@ -49,18 +50,15 @@ def heads_and_tails(dag: Dag) -> HeadsAndTails:
 
 def _raised(dag: Dag, head: IntArray, through: IntArray) -> IntArray:
     n = len(dag)
-    place = np.empty(n, dtype=np.int64)
-    place[dag.order] = np.arange(n)
     # By heads: topological still (between nodes of one head the order decides), and what is close in time is close in
     # place.
-    order = np.lexsort((place, head))
-    place[order] = np.arange(n)
+    order = np.lexsort((inverse_permutation(dag.order), head))
     return run_loop(
         _raise_pass,
         n,
         head.copy(),
         order,
-        place,
+        inverse_permutation(order),
         _windows(n, through[order]),
         dag.duration_ps,
         dag.engine,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .dag import Dag
 
@@ -13,9 +14,7 @@ __all__ = ["assign_lanes", "lane_predecessors", "placement_order"]
 def placement_order(dag: Dag, start: IntArray) -> IntArray:
     """All nodes by start, then by end, then so that edges go forward: what takes no time comes before what starts
     then."""
-    place = np.empty(len(dag), dtype=np.int64)
-    place[dag.order] = np.arange(len(dag))
-    return np.lexsort((place, start + dag.duration_ps, start))
+    return np.lexsort((inverse_permutation(dag.order), start + dag.duration_ps, start))
 
 
 def assign_lanes(dag: Dag, start: IntArray) -> IntArray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag
@@ -25,15 +26,13 @@ def list_schedule(dag: Dag, rank: IntArray) -> IntArray:
     Every node starts as early as the nodes that were started before it allow. The edges must close no cycle.
     """
     n = len(dag)
-    node_at = np.empty(n, dtype=np.int64)
-    node_at[rank] = np.arange(n)
     # Events are one integer each, time in the high bits; the low ones say what happens.
     bits = (2 * n).bit_length()
     return run_loop(
         _list_pass,
         n,
         np.zeros(n, dtype=np.int64),
-        node_at,
+        inverse_permutation(rank),
         rank,
         dag.duration_ps,
         dag.release_ps,
@@ -132,12 +131,12 @@ def left_shifted(dag: Dag, start: IntArray) -> IntArray:
 
 
 def _shifted_once(dag: Dag, start: IntArray) -> IntArray:
-    place = np.empty(len(dag), dtype=np.int64)
-    place[dag.order] = np.arange(len(dag))
     # Of those that start at once: what takes no time, then what waited for a lane alone (it may find a better one now).
     ready = dag.release_ps.copy()
     np.maximum.at(ready, dag.target, (start + dag.duration_ps)[dag.source])
-    order = np.lexsort((place, start + dag.duration_ps, ready == start, dag.duration_ps > 0, start))
+    order = np.lexsort(
+        (inverse_permutation(dag.order), start + dag.duration_ps, ready == start, dag.duration_ps > 0, start)
+    )
     end = run_loop(
         _left_shift_pass,
         len(dag),

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .dag import Dag, longest_from_start, longest_to_end
 
@@ -34,9 +35,7 @@ def _critical_first(dag: Dag) -> IntArray:
     """The longest path through the node, from start to end; among equals, what is nearer to the start."""
     head = longest_from_start(dag)
     through = head + longest_to_end(dag)
-    place = np.empty(len(dag), dtype=np.int64)
-    place[np.lexsort((np.arange(len(dag)), head, -through))] = np.arange(len(dag))
-    return -place
+    return -inverse_permutation(np.lexsort((np.arange(len(dag)), head, -through)))
 
 
 def _latest_finish(dag: Dag) -> IntArray:
@@ -46,10 +45,8 @@ def _latest_finish(dag: Dag) -> IntArray:
 
 def _most_successors(dag: Dag) -> IntArray:
     """What most nodes wait for goes first; among equals, the longest path."""
-    place = np.empty(len(dag), dtype=np.int64)
     order = np.lexsort((np.arange(len(dag)), -longest_to_end(dag), -np.bincount(dag.source, minlength=len(dag))))
-    place[order] = np.arange(len(dag))
-    return -place
+    return -inverse_permutation(order)
 
 
 def _loads(dag: Dag) -> IntArray:
@@ -74,7 +71,5 @@ PRIORITIES: Mapping[str, Callable[[Dag], IntArray]] = MappingProxyType(
 
 def by_largest(priority: IntArray) -> IntArray:
     """Each node's place when sorted by priority, the largest first, ties by id."""
-    place = np.empty(len(priority), dtype=np.int64)
     # The complement falls as the number rises, and unlike the negative it exists for the least int64, too.
-    place[np.argsort(~priority, kind="stable")] = np.arange(len(priority))
-    return place
+    return inverse_permutation(np.argsort(~priority, kind="stable"))

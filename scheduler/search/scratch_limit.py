@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag
@@ -42,16 +43,13 @@ def within_scratch(dag: Dag, rank: IntArray, nbytes: IntArray, limit: int) -> In
 def in_program_order(dag: Dag, nbytes: IntArray, limit: int) -> IntArray | None:
     """Start times of the nodes in the order of their ids (where edges go backwards, in a topological one), each no
     earlier than the one before; None exactly where one after another they do not fit."""
-    rank = np.empty(len(dag), dtype=np.int64)
-    rank[dag.order] = np.arange(len(dag))
-    return _pass(dag, rank, np.zeros(len(dag), dtype=np.int64), nbytes, limit, 1, strict=True)
+    return _pass(dag, inverse_permutation(dag.order), np.zeros(len(dag), dtype=np.int64), nbytes, limit, 1, strict=True)
 
 
 def program_order_need(dag: Dag, nbytes: IntArray) -> ScratchNeed:
     """The scratch that makes :func:`in_program_order` possible."""
     n = len(dag)
-    place = np.empty(n, dtype=np.int64)
-    place[dag.order] = np.arange(n)
+    place = inverse_permutation(dag.order)
     last = place.copy()
     np.maximum.at(last, dag.source, place[dag.target])
     change = np.zeros(n + 1, dtype=np.int64)
@@ -66,15 +64,13 @@ def _pass(
     dag: Dag, rank: IntArray, queue: IntArray, nbytes: IntArray, limit: int, queues: int, *, strict: bool
 ) -> IntArray | None:
     n = len(dag)
-    node_at = np.empty(n, dtype=np.int64)
-    node_at[rank] = np.arange(n)
     bits = (2 * n).bit_length()
     start = run_loop(
         _scratch_pass,
         n,
         np.full(n, -1, dtype=np.int64),
         dag.columns,
-        _Turns(node_at, rank, queue),
+        _Turns(inverse_permutation(rank), rank, queue),
         _Left(np.bincount(dag.target, minlength=n), np.bincount(dag.source, minlength=n), dag.channels.copy()),
         nbytes,
         limit,
