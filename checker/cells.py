@@ -10,7 +10,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from ..ir.distinct import distinct
+from ..ir.arrays.distinct import distinct
 from ..ir.graph import Graph
 from ..ir.layout import Layout, Shape
 from ..ir.tables import IntArray, Mode

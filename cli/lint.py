@@ -14,7 +14,7 @@ import click
 from ..face.guard.own_streams import ToolStream
 from ..face.lint_files import Configurations, lint_targets
 from ..face.lint_job import Answer, Found, LintJob, Share, perform
-from ..ir.printable import printable, printable_lines
+from ..ir.forms.printable import printable, printable_lines
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity

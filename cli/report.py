@@ -16,9 +16,9 @@ from ..backends.report.page import write_report
 from ..face import presentation as pictures
 from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
+from ..ir.forms.printable import printable_lines
 from ..ir.forms.saved import is_saved_graph
 from ..ir.output import check_output
-from ..ir.printable import printable_lines
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import LADDER, POLICIES
 from .options import Choice, make_job, output_file, target_options

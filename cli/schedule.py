@@ -10,8 +10,8 @@ import click
 from ..analysis.analysis import Analysis
 from ..face import api
 from ..ir.errors import OptionError
+from ..ir.forms.ranks import fold_ranks
 from ..ir.forms.text import quote
-from ..ir.ranks import fold_ranks
 from ..machine.units import format_ps
 from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
 from ..scheduler.policy.registry import LADDER, POLICIES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from ..ir.printable import printable_lines
+from ..ir.forms.printable import printable_lines
 
 __all__ = ["percent", "say", "size", "table"]
 

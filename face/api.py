@@ -13,11 +13,11 @@ from ..analysis.analysis import Analysis
 from ..backends.execution.comparison import Comparison, compare_with_reference
 from ..backends.execution.execute import execute
 from ..checker.check import check
+from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.columns import expect_graph
 from ..ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
-from ..ir.frames import author_place
-from ..ir.frozen_map import FrozenMap
 from ..ir.graph import Graph
+from ..ir.source.frames import author_place
 from ..ir.unstored import Unstored
 from ..linter import LintReport, lint_graph
 from ..machine.description import DEFAULT_MACHINE, Machine, load_machine

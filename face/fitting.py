@@ -12,12 +12,12 @@ import attrs
 import numpy as np
 
 from ..analysis.analysis import Analysis
+from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
 from ..ir.forms.text import quote
-from ..ir.frames import author_place, is_own_fault
-from ..ir.frozen_map import FrozenMap
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Kind
+from ..ir.source.frames import author_place, is_own_fault
 from ..linter import RULES, lint_graph
 from ..machine.description import Machine, load_machine
 from ..memory.liveness import Liveness, ViolationKind

@@ -11,7 +11,7 @@ import attrs
 
 from ..ir.forms.counts import plural
 from ..ir.forms.text import quote
-from ..ir.location import Location
+from ..ir.source.location import Location
 from ..machine.units import format_ps
 from ..scheduler.result.tables import number_table
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import attrs
 
+from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.errors import (
     KernelFileError,
     KernelNotFoundError,
     OptionError,
     did_you_mean,
 )
-from ..ir.frozen_map import FrozenMap
-from ..ir.location import shown_path
+from ..ir.source.location import shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 from .guard.guard import Guard
 from .guard.importing import import_file, import_module

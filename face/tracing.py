@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
-from ..ir.frames import author_place, is_own_fault
 from ..ir.graph import Graph
+from ..ir.source.frames import author_place, is_own_fault
 from ..machine.description import DEFAULT_MACHINE, Machine, load_machine
 from ..tracer.kernel import Launch
 from . import api

@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from .arrays.permutations import group_starts
 from .errors import ArgumentError, shown
 from .layout import Layout
-from .location import CALLERS_KEPT, Location
 from .memories import held_bytes
-from .permutations import group_starts
+from .source.location import CALLERS_KEPT, Location
 from .tables import (
     UNPLACED,
     AccessTable,
@@ -44,9 +44,9 @@ class GraphColumns:
     their addresses; no graph has both. ``unentered_scopes`` are the stack rows
     where scopes were made that no ``with`` entered. ``machine_toml`` describes the machine, so that a graph can be
     scheduled wherever it is loaded; empty: it was traced for a bare target. ``digests`` tell by file the text that was
-    traced (:mod:`kernscope.ir.sources`; None: nothing is known, and places are taken as they are). ``defaults`` are the
-    arrays the kernel was traced with: the inputs of a run that names no others; they are no part of a graph's identity
-    and are not saved.
+    traced (:mod:`kernscope.ir.source.digests`; None: nothing is known, and places are taken as they are).
+    ``defaults`` are the arrays the kernel was traced with: the inputs of a run that names no others; they are no part
+    of a graph's identity and are not saved.
     """
 
     kernel: str

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
-from .location import Location
-from .printable import printable_lines
+from .forms.printable import printable_lines
+from .source.location import Location
 
 __all__ = [
     "ArgumentError",

@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from . import dtypes
+from .arrays.permutations import group_starts
 from .columns import GraphColumns
 from .dependence.edges import find_edges
 from .dtypes import DType
@@ -19,10 +20,9 @@ from .forms.html_table import html_table
 from .forms.saved import write_columns
 from .forms.text import describe_access, format_graph, format_node, quote
 from .layout import Layout
-from .location import Location
 from .memories import Memory
 from .ops import OPERATIONS, End, Operand, Operation, Work
-from .permutations import group_starts
+from .source.location import Location
 from .tables import AccessKind, EdgeTable, IntArray, Mode, Reason
 
 __all__ = ["Access", "Edge", "Graph", "Node", "Storage"]

@@ -19,7 +19,7 @@ from .columns import GraphColumns
 from .dependence.regions import boxes, flat_range_boxes
 from .forms.text import quote
 from .layout import Shape
-from .location import Location
+from .source.location import Location
 from .tables import AccessKind, AccessTable, IntArray, Mode
 
 __all__ = ["Cells", "Unstored", "access_boxes", "cover_counts", "find_unstored", "uncovered"]

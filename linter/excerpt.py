@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from ..ir.location import Location
-from ..ir.printable import printable
-from ..ir.sources import lines_at
+from ..ir.forms.printable import printable
+from ..ir.source.digests import lines_at
+from ..ir.source.location import Location
 from .source_places import character_column, shown_path
 
 __all__ = ["excerpts", "pointer"]

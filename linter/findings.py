@@ -11,8 +11,8 @@ import attrs
 from ..ir.errors import KernscopeError
 from ..ir.forms.counts import plural
 from ..ir.forms.html_table import html_table
-from ..ir.location import Location
-from ..ir.printable import printable
+from ..ir.forms.printable import printable
+from ..ir.source.location import Location
 from .edits import Fix
 from .excerpt import excerpts, pointer
 

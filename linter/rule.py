@@ -11,8 +11,8 @@ import attrs
 from ..analysis.analysis import Analysis
 from ..ir.forms.text import quote
 from ..ir.graph import Graph
-from ..ir.location import Location
 from ..ir.messages import MessageFault
+from ..ir.source.location import Location
 from ..memory.liveness import Liveness
 from .analyses.lazy_messages import LazyRun, run_lazy
 from .analyses.overwritten import OverwrittenLoad, find_overwritten_loads

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ..ir import location
-from ..ir.location import Location
-from ..ir.printable import printable
-from ..ir.sources import lines_at
+from ..ir.forms.printable import printable
+from ..ir.source import location
+from ..ir.source.digests import lines_at
+from ..ir.source.location import Location
 
 __all__ = ["character_column", "shares_its_line", "shown_path"]
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 import attrs
 
 from ..ir.graph import Graph
-from ..ir.location import Location
-from ..ir.sources import lines_at, source_lines
+from ..ir.source.digests import lines_at, source_lines
+from ..ir.source.location import Location
 from .findings import Diagnostic, LintReport
 
 __all__ = ["Suppression", "settle_unused", "split_suppressed", "suppressions_of"]

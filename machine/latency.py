@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtypes
+from ..ir.arrays.distinct import distinct_rows
 from ..ir.columns import GraphColumns
-from ..ir.distinct import distinct_rows
 from ..ir.dtypes import DType
 from ..ir.errors import MachineError
 from ..ir.ops import OPERATIONS, Kind, Operation, Work

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from ..ir.permutations import group_starts
+from ..ir.arrays.permutations import group_starts
 from ..ir.tables import IntArray
 
 __all__ = ["Conflicts", "find_conflicts", "first_fit", "sweep_fit"]

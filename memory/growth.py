@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ..ir.arrays.distinct import distinct_rows
 from ..ir.columns import GraphColumns
-from ..ir.distinct import distinct_rows
-from ..ir.location import Location
+from ..ir.source.location import Location
 from ..ir.tables import IntArray
 
 __all__ = ["Growth", "find_growth"]

@@ -16,7 +16,7 @@ from ..ir.columns import GraphColumns, expect_graph
 from ..ir.errors import OptionError, did_you_mean
 from ..ir.forms.html_table import html_table
 from ..ir.forms.text import quote
-from ..ir.location import Location
+from ..ir.source.location import Location
 from ..ir.tables import AccessTable, IntArray, Mode
 from .growth import Growth, find_growth
 from .placement import ScratchPlacement, place_groups

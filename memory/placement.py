@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
-from ..ir.permutations import group_starts
+from ..ir.arrays.permutations import group_starts
 from ..ir.tables import IntArray
 from .greedy_placement import Conflicts, find_conflicts, first_fit, sweep_fit
 

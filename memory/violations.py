@@ -13,9 +13,9 @@ from bisect import bisect_left
 import attrs
 import numpy as np
 
+from ..ir.arrays.permutations import group_starts
 from ..ir.columns import GraphColumns
 from ..ir.layout import Layout
-from ..ir.permutations import group_starts
 from ..ir.tables import IntArray, Mode
 
 __all__ = ["Violation", "ViolationColumns", "ViolationKind", "find_violations", "rank_bounds"]

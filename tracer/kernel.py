@@ -13,12 +13,12 @@ import attrs
 import numpy as np
 
 from ..ir import dtypes
+from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, LaunchError, did_you_mean, shown
-from ..ir.frozen_map import FrozenMap
+from ..ir.forms.printable import printable
 from ..ir.layout import Layout, Shape, check_shape
-from ..ir.location import Location
-from ..ir.printable import printable
+from ..ir.source.location import Location
 from .recording.current import current
 
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]

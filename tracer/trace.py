@@ -19,9 +19,9 @@ import numpy as np
 
 from ..ir import dtypes
 from ..ir.errors import ArgumentError, KernscopeError, OptionError, did_you_mean, shown
-from ..ir.frames import own_folders
 from ..ir.graph import Graph
 from ..ir.layout import Layout, check_shape
+from ..ir.source.frames import own_folders
 from ..ir.target import Target
 from .kernel import HbmSpec, Kernel
 from .recording.current import CURRENT

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.graph import Graph, Node
-from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode, Reason
 from ...ir.unstored import access_boxes
 from ...linter.analyses.hbm_boxes import region_text

@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 
 from ...ir import dtypes
+from ...ir.arrays.frozen_map import FrozenMap
 from ...ir.errors import InputError, did_you_mean, shown
-from ...ir.frozen_map import FrozenMap
 from ...ir.unstored import Unstored
 from .views import Array
 

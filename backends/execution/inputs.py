@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.errors import DeadlockError, InputError, did_you_mean, shown
 from ...ir.graph import Graph, Node
-from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode
 from .memory import memory_limit
 from .order import program_order

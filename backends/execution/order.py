@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.errors import DeadlockError, OrderError
 from ...ir.graph import Graph, Node
 from ...ir.ops import OPERATIONS
-from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Reason
 
 __all__ = ["Order", "TimedNodes", "execution_order", "program_order"]

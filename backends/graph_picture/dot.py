@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 import attrs
 import graphviz
 
+from ...ir.forms.ranks import ranks_text
 from ...ir.forms.text import quote
 from ...ir.graph import Graph, Node
-from ...ir.ranks import ranks_text
 from ...ir.tables import Reason
 from ..palette import ENGINE_COLOURS, engine_colour, engine_kind
 from .folding import Box, Folded, Frame, Grade

@@ -24,9 +24,9 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray, Mode, Reason
 from .repeats import Alike, find_alike
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 import attrs
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
-from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 
 __all__ = ["Alike", "find_alike", "first_of_repeats"]

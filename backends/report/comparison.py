@@ -14,8 +14,8 @@ from operator import itemgetter
 import attrs
 
 from ...ir.forms.text import quote
-from ...ir.location import Location
-from ...ir.sources import lines_at
+from ...ir.source.digests import lines_at
+from ...ir.source.location import Location
 from ...machine.units import format_ps
 from ...scheduler.result.schedule import Schedule
 from .data import ReportData

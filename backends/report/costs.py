@@ -8,8 +8,8 @@ from html import escape
 import attrs
 import numpy as np
 
+from ...ir.forms.printable import printable
 from ...ir.ops import OPERATIONS, Kind
-from ...ir.printable import printable
 from ...ir.tables import IntArray
 from ...linter.findings import Diagnostic
 from ...machine.units import format_ps

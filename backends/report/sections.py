@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from ...ir.forms.counts import plural
+from ...ir.forms.ranks import fold_ranks
 from ...ir.forms.text import quote
 from ...ir.ops import OPERATIONS
-from ...ir.ranks import fold_ranks
 from ...linter.findings import Diagnostic
 from ...machine.units import format_ps
 from ..graph_picture.drawing import Drawing

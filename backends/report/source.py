@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ...ir.columns import GraphColumns
-from ...ir.sources import source_lines
+from ...ir.source.digests import source_lines
 from ...ir.tables import IntArray
 
 __all__ = ["LineTable", "SourceText", "collect_sources"]

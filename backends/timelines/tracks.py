@@ -7,9 +7,9 @@ import enum
 import attrs
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.forms.text import quote
 from ...ir.ops import OPERATIONS
-from ...ir.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from ...scheduler.result.schedule import Schedule
 from ...scheduler.search.lanes import placement_order

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from ...ir.errors import KernelFileError, KernscopeError, did_you_mean, raised
-from ...ir.frames import author_place, is_author_file
-from ...ir.location import Location, shown_path
+from ...ir.source.frames import author_place, is_author_file
+from ...ir.source.location import Location, shown_path
 from .guard import Guard
 
 __all__ = ["import_file", "import_module"]

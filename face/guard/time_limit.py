@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 from ...ir.errors import TimeLimitError
-from ...ir.frames import code_location, is_author_file
-from ...ir.location import Location
+from ...ir.source.frames import code_location, is_author_file
+from ...ir.source.location import Location
 from ...linter import Diagnostic
 
 __all__ = ["DEFAULT_TIMEOUT_S", "LastWords", "time_limit"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..columns import GraphColumns
-from ..distinct import distinct
 from ..tables import IntArray, Mode, Reason
 from .edge_rows import EdgeRows, ramp
 from .regions import byte_ranges

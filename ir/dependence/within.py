@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..columns import GraphColumns
-from ..distinct import distinct
 from ..tables import AccessKind, IntArray, Mode, Reason
 from .edge_rows import EdgeRows, edge_rows, ramp
 from .regions import boxes, flat_range_boxes

@@ -30,7 +30,6 @@ from ..layout import Layout, Shape
 from ..memories import Memory
 from ..ops import OPERATIONS, Kind
 from ..output import check_output, write_output
-from ..printable import printable
 from ..tables import (
     AccessTable,
     BoundsFault,
@@ -43,6 +42,7 @@ from ..tables import (
     Table,
 )
 from ..target import Target
+from .printable import printable
 
 __all__ = ["TABLES", "VERSION", "brief", "is_saved_graph", "read_fields", "write_columns"]
 

@@ -14,9 +14,9 @@ from ..columns import GraphColumns
 from ..dtypes import DType
 from ..memories import Memory
 from ..ops import OPERATIONS, End
-from ..printable import printable as quote
 from ..tables import UNPLACED, Mode
 from ..target import Target
+from .printable import printable as quote
 
 __all__ = ["describe_access", "format_graph", "format_node", "quote"]
 

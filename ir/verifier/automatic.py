@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..arrays.permutations import group_starts
 from ..graph import Graph
-from ..permutations import group_starts
 from ..tables import IntArray
 
 __all__ = ["badly_placed"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..arrays.permutations import group_starts
 from ..errors import InfeasibleError
 from ..graph import Graph
-from ..permutations import group_starts
 from ..rebuffer import place_rotating
 from ..tables import IntArray
 

@@ -13,15 +13,15 @@ from weakref import WeakValueDictionary
 import attrs
 import numpy as np
 
+from ..arrays.distinct import distinct_rows
+from ..arrays.permutations import group_starts
 from ..columns import expect_graph
 from ..dependence.regions import boxes
-from ..distinct import distinct_rows
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
 from ..graph import Graph
 from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
-from ..permutations import group_starts
 from ..tables import UNPLACED, AccessKind, IntArray, Mode, Reason, Table
 from ..target import OPPOSITE
 from .automatic import badly_placed

@@ -7,7 +7,7 @@ import itertools
 import attrs
 import numpy as np
 
-from ...ir.distinct import distinct_rows
+from ...ir.arrays.distinct import distinct_rows
 from ...ir.dtypes import DType
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS, Linear

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ...ir.arrays.distinct import distinct, distinct_rows
 from ...ir.dependence.regions import boxes, flat_range_boxes
-from ...ir.distinct import distinct, distinct_rows
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
 from ...ir.tables import AccessKind, IntArray, Mode

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...ir.distinct import distinct_rows
+from ...ir.arrays.distinct import distinct_rows
 from ...ir.graph import Graph
 from ...memory.liveness import Liveness, Violation, ViolationKind
 

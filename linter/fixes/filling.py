@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from ...ir.location import Location
-from ...ir.sources import lines_at
+from ...ir.source.digests import lines_at
+from ...ir.source.location import Location
 from ..edits import Edit, Fix
 from ..suppressions import Suppression
 from .rewriting import Rewriting

@@ -7,7 +7,7 @@ import ast
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.location import Location
+from ...ir.source.location import Location
 from ...ir.tables import IntArray
 from ..rule import LintContext
 from .syntax import Syntax, loaded_names, syntax_of

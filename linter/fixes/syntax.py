@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 
 import attrs
 
-from ...ir.location import Location
-from ...ir.sources import lines_at
+from ...ir.source.digests import lines_at
+from ...ir.source.location import Location
 
 __all__ = ["COMPREHENSIONS", "Loop", "Syntax", "enclosing_loop", "loaded_names", "stored_names", "syntax_of"]
 

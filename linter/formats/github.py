@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.printable import printable, printable_lines
+from ...ir.forms.printable import printable, printable_lines
 from ..findings import Diagnostic, Failure, LintReport
 from ..source_places import character_column
 from .shared_findings import end_column, merged_results, relative_path

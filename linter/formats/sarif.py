@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ...ir.errors import ERRORS, KernscopeError
-from ...ir.location import Location
-from ...ir.printable import printable
-from ...ir.sources import lines_at
+from ...ir.forms.printable import printable
+from ...ir.source.digests import lines_at
+from ...ir.source.location import Location
 from ..findings import Diagnostic, Failure, LintReport, Place, Severity
 from ..lint import explain
 from ..rule import Rule

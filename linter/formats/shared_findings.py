@@ -11,8 +11,8 @@ from pathlib import PurePath
 
 import attrs
 
-from ...ir.location import Location
-from ...ir.sources import lines_at
+from ...ir.source.digests import lines_at
+from ...ir.source.location import Location
 from ..findings import Diagnostic, LintReport
 from ..source_places import character_column
 

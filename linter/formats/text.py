@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from ...ir.location import Location, shown_path
-from ...ir.printable import printable
+from ...ir.forms.printable import printable
+from ...ir.source.location import Location, shown_path
 from ..edits import Fix
 from ..excerpt import pointer
 from ..findings import SEVERITIES, Diagnostic, Failure, LintReport

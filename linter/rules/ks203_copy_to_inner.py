@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...ir.distinct import distinct_rows
+from ...ir.arrays.distinct import distinct_rows
 from ..analyses.unread import destination, find_unread
 from ..fixes.deleting import delete_lines
 from ..rule import Finding, LintContext, Rule

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.distinct import distinct_rows
+from ...ir.arrays.distinct import distinct_rows
 from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.tables import Mode

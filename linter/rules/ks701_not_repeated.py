@@ -7,8 +7,8 @@ from typing import Any
 
 from ...ir.difference import Difference, first_difference
 from ...ir.errors import KernscopeError
-from ...ir.frames import author_place
 from ...ir.graph import Graph
+from ...ir.source.frames import author_place
 from ..findings import Place
 from ..rule import Finding, LintContext, Rule
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from ...ir.permutations import group_starts
+from ...ir.arrays.permutations import group_starts
 from ...ir.tables import IntArray
 from ..search.dag import topological_order
 from .problem import Problem

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from ...ir.frozen_map import FrozenMap
+from ...ir.arrays.frozen_map import FrozenMap
 from ..search.bounds import engine_bounds, loaded_path_ps
 from ..search.heads import heads_and_tails
 from .problem import Problem

@@ -5,11 +5,11 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.forms.text import quote
 from ...ir.graph import Graph
-from ...ir.location import Location
 from ...ir.ops import OPERATIONS, Family
-from ...ir.permutations import inverse_permutation
+from ...ir.source.location import Location
 from ...ir.tables import IntArray
 from ...machine.units import format_ps
 

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from ...ir.graph import Graph
-from ...ir.location import Location
+from ...ir.source.location import Location
 from ...ir.tables import IntArray, Reason
 from ...machine.units import format_ps
 from ..policy.constraints import ArcKind, make_constraints

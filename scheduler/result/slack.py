@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.permutations import group_starts
+from ...ir.arrays.permutations import group_starts
 from ...ir.tables import IntArray
 from ..policy.constraints import make_constraints
 from ..policy.problem import Problem

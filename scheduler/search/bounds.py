@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.permutations import group_starts
+from ...ir.arrays.permutations import group_starts
 from ...ir.tables import IntArray
 from .compiling import number_loop
 from .dag import Dag

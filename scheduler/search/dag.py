@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from ...ir.permutations import group_starts, inverse_permutation
+from ...ir.arrays.permutations import group_starts, inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import run_loop
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.distinct import distinct_rows
+from ...ir.arrays.distinct import distinct_rows
 from ...ir.errors import InfeasibleError, shown
 from ...ir.tables import IntArray
 from .dag import Dag

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...ir.permutations import inverse_permutation
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import run_loop
 from .dag import Dag, longest_from_start, longest_to_end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.permutations import inverse_permutation
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .dag import Dag
 

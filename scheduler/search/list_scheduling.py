@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.permutations import inverse_permutation
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...ir.permutations import inverse_permutation
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .dag import Dag, longest_from_start, longest_to_end
 

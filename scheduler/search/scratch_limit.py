@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from ...ir.permutations import inverse_permutation
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
 from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from kernscope.ir.distinct import distinct, distinct_rows
+from kernscope.ir.arrays.distinct import distinct, distinct_rows
 
 small = arrays.arrays(np.int64, st.integers(0, 40), elements=st.integers(-3, 3))
 tables = arrays.arrays(np.int32, st.tuples(st.integers(0, 40), st.integers(1, 4)), elements=st.integers(-2, 2))

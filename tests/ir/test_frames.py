@@ -13,8 +13,8 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.frames import author_place, is_author_file
-from kernscope.ir.location import Location
+from kernscope.ir.source.frames import author_place, is_author_file
+from kernscope.ir.source.location import Location
 
 ROOT = Path(ks.__file__).resolve().parent
 HERE = Path(__file__)

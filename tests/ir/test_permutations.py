@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernscope.ir.permutations import group_starts, inverse_permutation
+from kernscope.ir.arrays.permutations import group_starts, inverse_permutation
 
 
 @given(st.permutations(range(9)))

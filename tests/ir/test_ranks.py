@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernscope.ir.ranks import fold_ranks, ranks_text
+from kernscope.ir.forms.ranks import fold_ranks, ranks_text
 
 
 @pytest.mark.parametrize(

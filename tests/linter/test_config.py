@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kernscope as ks
-from kernscope.ir.location import Location
+from kernscope.ir.source.location import Location
 from kernscope.linter import Diagnostic, LintReport, Place
 from kernscope.linter.config import LintConfig, find_config
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernscope.ir.location import Location
+from kernscope.ir.source.location import Location
 from kernscope.linter import Diagnostic, Place
 from kernscope.linter.excerpt import excerpts, pointer
 from kernscope.linter.fixes.syntax import enclosing_loop

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kernscope as ks
-from kernscope.ir.location import Location
+from kernscope.ir.source.location import Location
 from kernscope.linter import Diagnostic, LintReport, Place
 from kernscope.linter.findings import Failure
 from kernscope.linter.formats.text import FORMATS

@@ -13,7 +13,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.ir.errors import ERRORS
-from kernscope.ir.location import Location
+from kernscope.ir.source.location import Location
 from kernscope.linter import RULES, Diagnostic, LintReport, Place, explain
 from kernscope.linter.findings import Failure
 from kernscope.linter.formats.text import FORMATS

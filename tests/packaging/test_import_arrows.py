@@ -54,10 +54,12 @@ MAY_USE: dict[str, set[str]] = {
 }
 # Room within a folder -> rooms of the same folder that it may import; modules on the folder's own floor are free.
 MAY_IMPORT_WITHIN: dict[str, set[str]] = {
-    "ir.ops": set(),
-    "ir.dependence": {"ir.ops"},
-    "ir.forms": {"ir.ops"},
-    "ir.verifier": {"ir.ops", "ir.dependence"},
+    "ir.arrays": set(),
+    "ir.source": set(),
+    "ir.ops": {"ir.arrays", "ir.source"},
+    "ir.dependence": {"ir.ops", "ir.arrays"},
+    "ir.forms": {"ir.ops", "ir.arrays", "ir.source"},
+    "ir.verifier": {"ir.ops", "ir.dependence", "ir.arrays", "ir.source", "ir.forms"},
     "tracer.values": set(),
     "tracer.recording": {"tracer.values"},
     "tracer.language": {"tracer.values", "tracer.recording"},

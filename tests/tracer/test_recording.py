@@ -13,8 +13,8 @@ import kernscope as ks
 from kernscope import tl
 from kernscope.ir.dtypes import float32
 from kernscope.ir.forms.text import format_graph
-from kernscope.ir.frames import author_place, is_author_file, is_own_fault, own_folders
 from kernscope.ir.layout import Layout
+from kernscope.ir.source.frames import author_place, is_author_file, is_own_fault, own_folders
 from kernscope.ir.target import Target
 from kernscope.tracer.recording.current import CURRENT
 from kernscope.tracer.trace import recording

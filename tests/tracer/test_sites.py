@@ -12,7 +12,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.location import CALLERS_KEPT
+from kernscope.ir.source.location import CALLERS_KEPT
 
 X = ks.hbm((8, 8), "f32")
 HERE = __file__

@@ -27,12 +27,12 @@ from ...ir.errors import (
     UseAfterScopeError,
     shown,
 )
-from ...ir.frames import OwnFolders
 from ...ir.graph import Graph
 from ...ir.layout import Layout, Shape
-from ...ir.location import Location
 from ...ir.ops import Operand
-from ...ir.sources import source_digest
+from ...ir.source.digests import source_digest
+from ...ir.source.frames import OwnFolders
+from ...ir.source.location import Location
 from ...ir.tables import BoundsFault
 from ...ir.target import OPPOSITE, Target
 from ..values.handles import TensorHandle

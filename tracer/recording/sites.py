@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ...ir.frames import CodePosition, OwnFolders, is_author_file, location_of
-from ...ir.location import Location
+from ...ir.source.frames import CodePosition, OwnFolders, is_author_file, location_of
+from ...ir.source.location import Location
 
 __all__ = ["CallChain", "SiteTable"]
 

@@ -23,8 +23,8 @@ from ...ir.errors import (
     shown,
 )
 from ...ir.layout import Layout, Shape
-from ...ir.location import Location
 from ...ir.ops import OPERATIONS
+from ...ir.source.location import Location
 from ...ir.tables import UNPLACED
 from .foreign_methods import METHODS
 from .foreign_names import answer

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, TracebackType
 
-from .errors import KernscopeError
+from ..errors import KernscopeError
 from .location import Location
 
 __all__ = [
@@ -33,7 +33,7 @@ CodePosition = tuple[int | None, int | None, int | None, int | None]
 #: What :func:`own_folders` makes.
 OwnFolders = tuple[str, ...]
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 #: Files of these are kernscope's own. The root itself may be a checkout with a user's files in it, and the kernels
 #: that come with kernscope are written as an author would write them.
 _FOLDERS = (

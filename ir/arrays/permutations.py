@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .tables import IntArray
+from ..tables import IntArray
 
 __all__ = ["group_starts", "inverse_permutation"]
 

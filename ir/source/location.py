@@ -21,7 +21,7 @@ class Location:
     ``line`` and ``end_line`` count from 1, ``column`` and ``end_column`` from 0 in UTF-8 bytes (as CPython's position
     table gives them); a column of -1 means it is not known. ``stack`` holds the callers, the innermost first, up to
     :data:`CALLERS_KEPT` of them; ``callers_left_out`` says how many more there are. ``digest`` is that of the file's
-    text when it was traced (:mod:`kernscope.ir.sources`; empty: unknown); None for a place of this very process.
+    text when it was traced (:mod:`kernscope.ir.source.digests`; empty: unknown); None for a place of this very process.
     """
 
     file: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from .tables import IntArray
+from ..tables import IntArray
 
 __all__ = ["DistinctRows", "distinct", "distinct_rows"]
 
