@@ -188,12 +188,13 @@ def test_layer_norm_is_solved() -> None:
 
 
 def test_a_short_time_gives_the_list_schedule_or_better() -> None:
-    """A limit that ends the search at once still gives a legal schedule and says that nothing is proved."""
+    """A limit that ends the search at once still gives a legal schedule, and a proof is claimed only where the bound is
+    met (a quick machine may get there even so)."""
     graph = ks.trace(flash_attention.launch("2k-causal"))
     found = ks.schedule(graph, "optimal", time_limit_s=0.01)
     assert ks.check(found) == []
     assert found.makespan_ps <= ks.schedule(graph).makespan_ps
-    assert not found.proved_optimal
+    assert found.proved_optimal == (found.makespan_ps == found.bound_ps)
 
 
 def test_optimal_is_not_in_the_default_ladder() -> None:
