@@ -53,7 +53,7 @@ class Machine:
     cpu: Cpu = attrs.field(factory=Cpu)
     topology: Topology = attrs.field(factory=Topology)
 
-    @property
+    @cached_property
     def target(self) -> Target:
         """What of this machine a graph depends on."""
         return Target.of_scratch(
