@@ -18,7 +18,17 @@ from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, broadcast_shapes
 from .functions import erf_of, fused, high_product
 from .numbers import Array, cast_array, check_scalar
-from .operation import Cost, Family, Kind, Linear, Operand, Operation, OperationTable, Work, operand_dtypes
+from .operation import (
+    Cost,
+    Family,
+    Kind,
+    Linear,
+    Operand,
+    Operation,
+    OperationTable,
+    operand_dtypes,
+    output_elements,
+)
 
 __all__ = ["TABLE", "common_dtype"]
 
@@ -52,10 +62,6 @@ def common_dtype(operands: Sequence[Operand]) -> DType:
 
 def _shape(operands: Sequence[Operand]) -> Shape:
     return broadcast_shapes(*[o.shape for o in operands if isinstance(o, Layout)])
-
-
-def _elements(operands: Sequence[Operand], result: Layout) -> Work:
-    return (result.size, 0, 0)
 
 
 Rule = Callable[[Sequence[Operand]], DType]
@@ -134,7 +140,7 @@ def _elementwise(
                 log=f"math/{operation_name}",
                 rule=rule,
                 evaluate=evaluate,
-                work=_elements,
+                work=output_elements,
                 doc=" ".join((body.__doc__ or "").split()),
             )
         )
@@ -436,7 +442,7 @@ TABLE.add(
         log="math/where",
         rule=_where_rule,
         evaluate=_where,
-        work=_elements,
+        work=output_elements,
         doc='``a`` where the condition holds, else ``b``. Example: ``tl.where(mask, s, float("-inf"))``.',
     )
 )
@@ -462,7 +468,7 @@ TABLE.add(
         log="math/cast",
         rule=_cast_rule,
         evaluate=_cast,
-        work=_elements,
+        work=output_elements,
         doc="The values in another dtype. To a float, rounded to nearest even. From a float to an integer, rounded "
         "toward zero; what is out of range becomes the nearest integer there is, NaN becomes 0. To a narrower integer, "
         "the low bits; to bool, whether it is not 0. Example: ``p16 = tl.cast(p, tl.float16)``.",
@@ -493,7 +499,7 @@ TABLE.add(
         log="math/bitcast",
         rule=_bitcast_rule,
         evaluate=_bitcast,
-        work=_elements,
+        work=output_elements,
         doc="The same bits as another dtype of that width, in fresh bytes (``tl.cast`` and ``to`` with ``bitcast``). "
         "Example: ``bits = x.to(tl.int32, bitcast=True)``.",
         public=False,

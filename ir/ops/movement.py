@@ -19,7 +19,20 @@ from ..errors import DTypeError, ShapeError
 from ..layout import Layout, Shape
 from .elementwise import TABLE
 from .numbers import Array, cast_array
-from .operation import NO_WORK, Cost, End, Family, Kind, Linear, Operand, Operation, Scalar, Space, Work
+from .operation import (
+    NO_WORK,
+    Cost,
+    End,
+    Family,
+    Kind,
+    Linear,
+    Operand,
+    Operation,
+    Scalar,
+    Space,
+    Work,
+    output_elements,
+)
 
 __all__: list[str] = []
 
@@ -30,10 +43,6 @@ __all__: list[str] = []
 def _moved(operands: Sequence[Operand], result: Layout) -> Work:
     """Bytes of the box moved: of the source (a ragged load moves less than it fills; one wholly outside, nothing)."""
     return (sum(o.nbytes for o in operands if isinstance(o, Layout)), 0, 0)
-
-
-def _copied(operands: Sequence[Operand], result: Layout) -> Work:
-    return (result.size, 0, 0)
 
 
 def _mnk(operands: Sequence[Operand], result: Layout) -> Work:
@@ -116,7 +125,14 @@ def store(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
 
 
 @_declared(
-    Family.MEMORY, Kind.ELEMENTWISE, "math/copy", _same, _copied, cost=Cost.MOVE, linear=Linear((0,)), copies=True
+    Family.MEMORY,
+    Kind.ELEMENTWISE,
+    "math/copy",
+    _same,
+    output_elements,
+    cost=Cost.MOVE,
+    linear=Linear((0,)),
+    copies=True,
 )
 def copy_to(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
     """Write a tile's values over another's, both in scratch. Example: ``tl.copy_to(m, m_new)``."""

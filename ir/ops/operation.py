@@ -32,7 +32,9 @@ __all__ = [
     "Space",
     "Work",
     "WorkKind",
+    "input_elements",
     "operand_dtypes",
+    "output_elements",
 ]
 
 Scalar = bool | int | float
@@ -282,3 +284,15 @@ class OperationTable(Mapping[str, Operation]):
 def operand_dtypes(operands: Sequence[Operand]) -> list[DType]:
     """The dtypes of the operands that are tensors, in order."""
     return [operand.dtype for operand in operands if isinstance(operand, Layout)]
+
+
+def output_elements(operands: Sequence[Operand], result: Layout) -> Work:
+    """The work of what touches each element of its result."""
+    return (result.size, 0, 0)
+
+
+def input_elements(operands: Sequence[Operand], result: Layout) -> Work:
+    """The work of what touches each element of its one operand."""
+    (source,) = operands
+    assert isinstance(source, Layout)
+    return (source.size, 0, 0)

@@ -11,19 +11,9 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..layout import Layout, Shape, resolve_axis
 from .elementwise import TABLE
 from .numbers import Array, cast_array
-from .operation import Cost, Family, Kind, Operand, Operation, Work
+from .operation import Cost, Family, Kind, Operand, Operation, input_elements, output_elements
 
 __all__: list[str] = []
-
-
-def _input_elements(operands: Sequence[Operand], result: Layout) -> Work:
-    (source,) = operands
-    assert isinstance(source, Layout)
-    return (source.size, 0, 0)
-
-
-def _output_elements(operands: Sequence[Operand], result: Layout) -> Work:
-    return (result.size, 0, 0)
 
 
 def _sort_rule(operands: Sequence[Operand], *, axis: int, descending: bool) -> tuple[Shape, DType]:
@@ -105,7 +95,7 @@ TABLE.add(
         log="math/sort",
         rule=_sort_rule,
         evaluate=_sort,
-        work=_input_elements,
+        work=input_elements,
         doc="The elements along a dimension in ascending order (``descending``: the other way round). NaN counts as "
         "larger than every number; equal elements (0.0 and -0.0) keep their order. Example: ``tl.sort(x)``.",
         public=False,
@@ -120,7 +110,7 @@ TABLE.add(
         log="math/topk",
         rule=_topk_rule,
         evaluate=_topk,
-        work=_input_elements,
+        work=input_elements,
         doc="The ``k`` largest elements along a dimension, the largest first: the beginning of a descending ``sort``. "
         "Example: ``best = tl.topk(scores, 8)``.",
         public=False,
@@ -135,7 +125,7 @@ TABLE.add(
         log="math/flip",
         rule=_flip_rule,
         evaluate=_flip,
-        work=_output_elements,
+        work=output_elements,
         doc="The elements along a dimension in reverse, in fresh bytes. Example: ``tl.flip(x)``.",
         public=False,
     )
@@ -149,7 +139,7 @@ TABLE.add(
         log="math/gather",
         rule=_gather_rule,
         evaluate=_gather,
-        work=_output_elements,
+        work=output_elements,
         doc="Elements of a tile by an index tile: along ``axis`` the place that the index names, elsewhere its own. An "
         "index outside gives all bits set (NaN, -1 or the largest number). Example: ``tl.gather(x, index, 1)``.",
         public=False,

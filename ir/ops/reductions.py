@@ -12,19 +12,9 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..layout import Layout, Shape, check_shape, resolve_axes, resolve_axis
 from .elementwise import TABLE
 from .numbers import Array, cast_array, check_scalar
-from .operation import Cost, Family, Kind, Operand, Operation, Scalar, Work
+from .operation import Cost, Family, Kind, Operand, Operation, Scalar, input_elements, output_elements
 
 __all__: list[str] = []
-
-
-def _input_elements(operands: Sequence[Operand], result: Layout) -> Work:
-    (source,) = operands
-    assert isinstance(source, Layout)
-    return (source.size, 0, 0)
-
-
-def _output_elements(operands: Sequence[Operand], result: Layout) -> Work:
-    return (result.size, 0, 0)
 
 
 def _same(source: DType) -> DType:
@@ -76,7 +66,7 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
                 log=f"math/{name}",
                 rule=rule,
                 evaluate=evaluate,
-                work=_input_elements,
+                work=input_elements,
                 doc=" ".join((body.__doc__ or "").split()),
             )
         )
@@ -185,7 +175,7 @@ for _name, _cost, _rule, _body, _doc in (
             log=f"math/{_name}",
             rule=_rule,
             evaluate=_body,
-            work=_input_elements,
+            work=input_elements,
             doc=_doc,
         )
     )
@@ -226,7 +216,7 @@ TABLE.add(
         log="math/fill",
         rule=_fill_rule,
         evaluate=_fill,
-        work=_output_elements,
+        work=output_elements,
         doc="A tensor of one value (``tl.full``, ``tl.zeros``). Example: ``tl.full((128, 1), 0.0, tl.float32)``.",
         public=False,
     )
@@ -240,7 +230,7 @@ TABLE.add(
         log="math/arange",
         rule=_arange_rule,
         evaluate=_arange,
-        work=_output_elements,
+        work=output_elements,
         doc="The i32 numbers from ``start`` up to but not including ``end``. Example: ``cols = tl.arange(0, 128)``.",
         public=False,
     )
