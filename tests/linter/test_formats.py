@@ -112,6 +112,7 @@ def test_errors_come_before_infos_in_every_text_form(lint: Lint) -> None:
     order."""
     report = lint(
         """
+        @ks.kernel
         def mixed(x, o):
             tl.exp(tl.load(x[:, :]))
             with tl.scratch_scope():
