@@ -46,7 +46,8 @@ def test_a_launch_takes_no_arguments_where_it_is_looked_up() -> None:
 
 
 def test_a_name_that_the_package_has_not() -> None:
-    """The nearest one, also of an error; without one, where they are listed. Python's own protocols see a plain error."""
+    """The nearest one, also of an error; without one, where they are listed. Python's own protocols see a plain
+    error."""
     for name, near in (("lnt", "lint"), ("shedule", "schedule"), ("ShapError", "ShapeError")):
         with pytest.raises(ks.UnknownNameError, match=f"has no attribute '{name}'") as caught:
             getattr(ks, name)

@@ -450,7 +450,7 @@ class Recorder:
             f"{self.target.called(memory_place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
-            "persist), or use smaller tiles",
+            "persist), or use smaller tiles; `ks.lint` looks at the whole kernel, and says which loop and which tile",
         )
         self.raised.append((stack, error))
         return error.at(self.sites.location(stack))

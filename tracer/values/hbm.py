@@ -167,8 +167,8 @@ class Pointer(NotInScratch):
         except TracedValueError as error:
             error.help = (
                 "there are no tiles of pointers: loop over Python ranges and load a region, "
-                f"tl.load({self.tensor.name}[start : start + n]), at a ragged edge with pad= (tl.store: clip=True) in the "
-                "place of a mask; from a pointer on, tl.load(pointer, (n,))"
+                f"tl.load({self.tensor.name}[start : start + n]), at a ragged edge with pad= (tl.store: clip=True) in "
+                "the place of a mask; from a pointer on, tl.load(pointer, (n,))"
             )
             raise
 
