@@ -97,6 +97,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "attributes": [{key: _encode(value) for key, value in entry.items()} for entry in graph.attributes],
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
         "unentered_scopes": list(graph.unentered_scopes),
+        "initial": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.initial],
         "rows": {name: len(getattr(graph, name)) for name in TABLES},
     }
     if not graph.is_scoped:
@@ -194,6 +195,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
         "unentered_scopes": tuple(_of(int, entry) for entry in _of(list, header.get("unentered_scopes", []))),
+        "initial": tuple(_of(str, name) for name in _of(list, header.get("initial", []))),
     }
     fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)

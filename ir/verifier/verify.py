@@ -279,6 +279,16 @@ def _allocations(graph: Graph) -> Iterator[str]:
 
 
 @_rule(_MEANING)
+def _initial_values(graph: Graph) -> Iterator[str]:
+    """Initial values are those of tensors in global memory, each of which is named once."""
+    for name, count in Counter(graph.initial).items():
+        if name not in graph.tensors:
+            yield f"{name!r} has initial values, and is no tensor"
+        elif count > 1:
+            yield f"{name!r} has initial values {count} times"
+
+
+@_rule(_MEANING)
 def _commands(graph: Graph) -> Iterator[str]:
     """A command's nodes follow each other in one rank, and it is named by its first."""
     command, own = graph.nodes.command, np.arange(len(graph.nodes))

@@ -117,6 +117,8 @@ def with_attributes(attributes: dict[str, Any]) -> Damage:
 
 
 DAMAGES: dict[str, Damage] = {
+    "initial values of what is no tensor": lambda graph: attrs.evolve(graph, initial=("nowhere",)),
+    "initial values twice": lambda graph: attrs.evolve(graph, initial=(next(iter(graph.tensors)),) * 2),
     "a line before the first": one("frames.line", 1, -3),
     "a column before the first": one("frames.column", 0, -2),
     "a scalar without a value": with_attributes({"scalars": ((1,),)}),
@@ -190,6 +192,12 @@ DAMAGES: dict[str, Damage] = {
 
 
 EXPECTED: dict[str, list[str]] = {
+    "initial values of what is no tensor": [
+        "initial-values: 'nowhere' has initial values, and is no tensor",
+    ],
+    "initial values twice": [
+        f"initial-values: {next(iter(GRAPH.tensors))!r} has initial values 2 times",
+    ],
     "a line before the first": [
         "places: frame 1 is at line -3, column 4",
     ],

@@ -569,5 +569,6 @@ class Recorder:
             unentered_scopes=unentered,
             machine_toml=machine_toml,
             digests={file: source_digest(file) for file in dict.fromkeys(place.file for place in sites.frames)},
+            initial=tuple(defaults),
             defaults=dict(defaults),
         )
