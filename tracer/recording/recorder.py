@@ -479,7 +479,7 @@ class Recorder:
             f"{self.target.called(memory_place)} overflow {self.whereabouts}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
-            "persist), or use smaller tiles",
+            "persist), or use smaller tiles; `ks.lint` looks at the whole kernel, and says which loop and which tile",
         )
         self.raised.append((stack, error))
         return error.at(self.sites.location(stack))
@@ -492,7 +492,7 @@ class Recorder:
             raise self._foreign(handle)
         if self.strict and handle.scope.closed:
             error = UseAfterScopeError(
-                f"{handle!r} is used after the exit of its scope",
+                f"{shown(handle)} is used after the exit of its scope",
                 help="keep it alive: make it before the scope and tl.copy_to into it, or use it inside",
             )
             self.located(error).at(self.sites.location(self.rows.stack_of_storage(handle.storage)), "made here")
@@ -517,7 +517,7 @@ class Recorder:
             error = self._of_another_program(handle) if self.program else self._of_another_rank(handle)
         else:
             error = OwnerError(
-                f"{handle!r} belongs to another trace, which is not running",
+                f"{shown(handle)} belongs to another trace, which is not running",
                 help="make it anew in every call of the kernel: functools.cache and globals keep what an earlier "
                 "trace made",
             )
@@ -532,7 +532,8 @@ class Recorder:
     def _of_another_rank(self, handle: TensorHandle) -> OwnerError:
         rank = self.rows.rank_of_storage(handle.storage)
         return OwnerError(
-            f"{handle!r} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch only",
+            f"{shown(handle)} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch "
+            "only",
             help="make it anew in every rank (functools.cache and globals keep what rank 0 made), or tl.send it and "
             "tl.recv it",
         )
@@ -540,7 +541,7 @@ class Recorder:
     def _of_another_program(self, handle: TensorHandle) -> OwnerError:
         owner = bisect_right(self._programs, handle.storage, key=lambda begun: begun[0]) - 1
         return OwnerError(
-            f"{handle!r} belongs to {program_text(self.grid, self._programs[owner][1])}, and "
+            f"{shown(handle)} belongs to {program_text(self.grid, self._programs[owner][1])}, and "
             f"{program_text(self.grid, self._programs[-1][1])} uses it: each has fresh scratch",
             help="make it anew in every program (functools.cache and globals keep what the first one made)",
         )
