@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ __all__ = ["adopt_orphans", "end_left_behind", "noting_children"]
 _Process = tuple[int, str]
 #: From <linux/prctl.h>.
 _SET_CHILD_SUBREAPER = 36
+_MOMENT_S = 0.2
 
 _left: set[_Process] = set()
 #: The children that there were when each run began that has not ended yet.
@@ -47,8 +49,12 @@ def noting_children() -> Iterator[None]:
 def end_left_behind() -> list[str]:
     """End the processes noted, and those of runs that have not ended, with all that they started; what each was."""
     running = _children(os.getpid())
-    found = (_left & running).union(*(running - before for before in _before))
-    return [_end(process) for process in sorted(found) if not _is_over(process[0])]
+    found = sorted((_left & running).union(*(running - before for before in _before)))
+    # One that was just killed, by what the author's code does at exit, takes a moment to end.
+    until = time.monotonic() + _MOMENT_S
+    while any(not _is_over(number) for number, _ in found) and time.monotonic() < until:
+        time.sleep(_MOMENT_S / 20)
+    return [_end(process) for process in found if not _is_over(process[0])]
 
 
 def _end(process: _Process) -> str:
