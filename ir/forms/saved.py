@@ -93,6 +93,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "digests": dict(graph.digests or {}),
         "ranks": graph.ranks,
         "buffers": graph.buffers,
+        "grid": graph.grid,
         "target": attrs.asdict(graph.target),
         "operations": list(OPERATIONS.names),
         "layouts": [[layout.shape, layout.strides, layout.dtype.name] for layout in graph.layouts],
@@ -101,6 +102,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "indices": [[index.shape, index.offsets.shape, index.steps] for index in indices],
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
         "unentered_scopes": list(graph.unentered_scopes),
+        "initial": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.initial],
         "rows": {name: len(getattr(graph, name)) for name in TABLES},
     }
     if not graph.is_scoped:
@@ -203,6 +205,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
         "unentered_scopes": tuple(_of(int, entry) for entry in _of(list, header.get("unentered_scopes", []))),
+        "initial": tuple(_of(str, name) for name in _of(list, header.get("initial", []))),
     }
     columns = body[start + length : start + length + columns_end]
     fields.update(_columns(counts, columns, _of(list, header["operations"])))
@@ -213,7 +216,8 @@ def _parse(data: bytes) -> dict[str, Any]:
         raise _bad(f"{ranks:,} ranks, but counts of nodes for {len(counts):,}")
     if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
-    return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
+    grid = _shape(header.get("grid", []), 1)
+    return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0), "grid": grid}
 
 
 def _row_counts(rows: Any, room: int) -> tuple[dict[str, int], int]:
