@@ -50,6 +50,7 @@ __all__ = [
     "RuleError",
     "ScopeError",
     "ScratchOverflowError",
+    "ScriptFailedError",
     "ShapeError",
     "TargetMismatchError",
     "TimeLimitError",
@@ -456,6 +457,13 @@ class TritonDescriptorError(KernscopeError, AssertionError):
 
     code = "KE605"
     fix = "Its last dimension is contiguous, its other strides are multiples of 16 bytes, and all its lists have one length."
+
+
+class ScriptFailedError(KernscopeError, RuntimeError):
+    """A script that raised an error of its own while it ran in a session, such as a failed assert."""
+
+    code = "KE606"
+    fix = "The line that the message names raised it; what its launches did until then is told all the same."
 
 
 class InternalError(KernscopeError, RuntimeError):

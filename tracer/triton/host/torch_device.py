@@ -89,8 +89,23 @@ def _change(torch: Any, session: SessionState, undo: contextlib.ExitStack) -> No
     put(torch, "set_default_device", mode.set_default)
     put(torch, "get_default_device", mode.get_default)
     put(torch.library.Library, "impl", _on_cpu_key(torch.library.Library.impl))
+    put(torch.autograd.function.BackwardCFunction, "apply", _entered(torch, mode, "apply"))
     mode.__enter__()
     undo.callback(mode.__exit__, None, None, None)
+
+
+def _entered(torch: Any, mode: Any, name: str) -> Callable[..., Any]:
+    """A step of a backward pass that a script wrote. torch runs it from inside a function of its own, where no mode
+    is in force."""
+    step = getattr(torch.autograd.function.BackwardCFunction, name)
+
+    def apply(self: Any, *args: Any) -> Any:
+        if mode in torch.overrides._get_current_function_mode_stack():
+            return step(self, *args)
+        with mode:
+            return step(self, *args)
+
+    return apply
 
 
 def _eager(model: Any = None, **_: Any) -> Any:
@@ -176,6 +191,7 @@ def _mode(torch: Any, session: SessionState) -> Any:
         mark(value, getattr(data, _MARK, False))
 
     answers: Mapping[Any, Callable[..., Any]] = {
+        torch.device: torch.device,
         tensor.device.__get__: lambda value: cpu if is_on_cpu(value) else gpu,
         tensor.is_cuda.__get__: lambda value: not is_on_cpu(value),
         tensor.is_cpu.__get__: is_on_cpu,
