@@ -1,1 +1,1 @@
-"""Unmodified Triton kernels: traced by executing them, for all programs of a launch at once."""
+"""The front end for Triton kernels as they stand: a kernel's source is run once for all programs of a launch."""

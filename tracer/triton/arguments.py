@@ -1,8 +1,7 @@
-"""What a launch is given besides arrays and numbers."""
+"""What a kernel is launched with, whoever the host is: memory with a place in it, and descriptors of tiles of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -10,22 +9,31 @@ import numpy as np
 
 __all__ = ["DescriptorArgument", "TensorArgument"]
 
+Array = np.ndarray[Any, np.dtype[Any]]
+
 
 @attrs.frozen(eq=False)
 class TensorArgument:
-    """An array under a name: the tensor's in the graph, its parameter's where it has none."""
+    """A tensor of the host. ``memory (elements,)`` are all elements of the allocation that it lies in, as its dtype;
+    the kernel writes there. It begins at element ``offset`` and has ``shape`` and ``strides``, in elements.
 
-    array: np.ndarray[Any, Any]
-    name: str = ""
+    ``address`` is where the allocation begins: tensors of one address share their memory, also with different dtypes.
+    """
+
+    memory: Array
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    address: int
 
 
 @attrs.frozen(eq=False)
 class DescriptorArgument:
-    """A tensor descriptor that the host made: ``shape`` and ``strides`` in elements, and the block that each load and
-    store moves. ``padding`` is what lies outside: ``"zero"`` or ``"nan"``."""
+    """A descriptor that the host made: blocks of ``block_shape`` of a tensor of ``shape`` and ``strides`` (elements)
+    that begins where ``base`` does. ``padding`` is what is read outside: ``"zero"`` or ``"nan"``."""
 
-    base: np.ndarray[Any, Any] | TensorArgument
-    shape: Sequence[int]
-    strides: Sequence[int]
-    block_shape: Sequence[int]
+    base: TensorArgument
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block_shape: tuple[int, ...]
     padding: str = "zero"
