@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, Literal
 
 import attrs
@@ -115,27 +114,27 @@ class SessionState:
             self.notes.append(text)
 
 
-_CURRENT: ContextVar[SessionState | None] = ContextVar("kernscope_triton_session", default=None)
+#: The session that is running: one in a process, as ``sys.modules`` is, whichever thread asks.
+_RUNNING: list[SessionState] = []
 
 
 def current_session() -> SessionState:
     """The session that is running. Raises ``TritonSessionError`` where there is none."""
-    session = _CURRENT.get()
-    if session is None:
+    if not _RUNNING:
         raise TritonSessionError(
             "a Triton kernel was launched outside a session",
             help="with ks.triton.session() as session: ..., or on the command line: kernscope triton SCRIPT",
         )
-    return session
+    return _RUNNING[0]
 
 
 @contextmanager
 def running_session(state: SessionState) -> Iterator[None]:
     """Make a session the current one. Raises ``TritonSessionError`` within another one."""
-    if _CURRENT.get() is not None:
+    if _RUNNING:
         raise TritonSessionError("a session is running already", help="end it first: leave its `with` block")
-    token = _CURRENT.set(state)
+    _RUNNING.append(state)
     try:
         yield
     finally:
-        _CURRENT.reset(token)
+        _RUNNING.clear()
