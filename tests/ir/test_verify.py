@@ -457,7 +457,7 @@ def test_the_damages_meet_every_rule() -> None:
 INDICES = {
     "nodes.op": len(OPERATIONS), "nodes.rank": 2, "nodes.attributes": len(GRAPH.attributes), "nodes.dtype": len(DTYPES),
     "nodes.command": len(GRAPH), "accesses.node": len(GRAPH), "accesses.storage": len(GRAPH.storages),
-    "accesses.layout": len(GRAPH.layouts), "accesses.mode": 2, "accesses.kind": 2,
+    "accesses.layout": len(GRAPH.layouts), "accesses.mode": 2, "accesses.kind": 4,
     "storages.memory": len(GRAPH.target.memories), "storages.layout": len(GRAPH.layouts),
     "storages.name": len(GRAPH.names), "storages.born": len(GRAPH) + 1, "scopes.rank": 2,
     "scopes.name": len(GRAPH.names), "channels.sender": 2, "channels.receiver": 2, "channels.direction": 2,
