@@ -166,8 +166,8 @@ def kernel_of(load_kernel: Load, body: str) -> ks.Kernel:
 
 @pytest.mark.parametrize("case", BY_HAND, ids=lambda case: f"{case.code}: {case.name}")
 def test_a_help_that_is_followed_by_hand_helps(load_kernel: Load, case: ByHand) -> None:
-    """The finding is there, its help says this and is no edit; followed, the finding is gone, no error or warning has come,
-    and the numbers are what is meant, with rewound scratch poisoned."""
+    """The finding is there, its help says this and is no edit; followed, the finding is gone, no error or warning has
+    come, and the numbers are what is meant, with rewound scratch poisoned."""
     tensors = X, ks.hbm(case.shape, "f32")
     before = ks.lint(kernel_of(load_kernel, case.before), *tensors, ranks=case.ranks, trace_twice=True)
     findings = before.of(case.code)
