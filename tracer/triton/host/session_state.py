@@ -26,7 +26,8 @@ class Device:
 @attrs.frozen(eq=False)
 class LaunchRequest:
     """A kernel that is to be run for all programs of a grid. ``options`` are the launch's own words that are no
-    parameters of the kernel (``num_stages``, ...), ``config`` the autotuner's choice, if there was one."""
+    parameters of the kernel (``num_stages``, ...), ``config`` the autotuner's choice, if there was one, ``addresses`` the tensors whose address the
+    script knows."""
 
     kernel: Any
     function: Callable[..., Any]
@@ -34,6 +35,7 @@ class LaunchRequest:
     grid: tuple[int, int, int]
     options: Mapping[str, Any]
     config: Any = None
+    addresses: Mapping[int, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -70,7 +72,8 @@ class SessionState:
     is_gpu_active: bool = True
     #: The configuration that an autotuner is launching.
     config: Any = None
-    #: Tensors whose address the script has asked for, by that address: kernels may load it and go there.
+    #: Weak references to tensors whose address the script has asked for, by that address: kernels may load it and go
+    #: there.
     addresses: dict[int, Any] = attrs.field(factory=dict)
     _benchmarked: list[Any] | None = None
     _is_trying: bool = False
