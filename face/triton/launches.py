@@ -17,6 +17,7 @@ from ...linter import LintReport, lint_graph
 from ...machine.description import Machine
 from ...memory.liveness import Liveness
 from ...scheduler.result.schedule import Schedule
+from ...tracer.triton.arguments import DescriptorArgument, TensorArgument
 from ...tracer.triton.host.session_state import LaunchRequest
 from ...tracer.triton.launching import Launch
 
@@ -59,35 +60,28 @@ class TraceResult:
 
 @attrs.frozen(eq=False, slots=False)
 class LaunchResult:
-    """One launch: ``number`` counts those of a session, from 1."""
+    """One launch: ``number`` counts those of a session, from 1. ``kernel`` is its kernel's name, ``location`` where that
+    is defined, ``grid`` the numbers of programs, ``arguments`` what it was given but for the data, ``config`` the
+    configuration that an autotuner chose (None without one)."""
 
     number: int
-    request: LaunchRequest
+    kernel: str
+    location: Location
+    grid: tuple[int, int, int]
+    arguments: tuple[tuple[str, Any], ...]
+    config: Any
     launch: Launch
     machine: Machine
     processing_elements: int
 
-    @property
-    def kernel(self) -> str:
-        """The kernel's name."""
-        name: str = self.request.kernel.fn.__name__
-        return name
-
-    @property
-    def grid(self) -> tuple[int, int, int]:
-        """The numbers of programs."""
-        return self.request.grid
-
-    @property
-    def location(self) -> Location:
-        """Where the kernel is defined."""
-        place: Location = self.request.kernel.location
-        return place
-
-    @property
-    def config(self) -> Any:
-        """The configuration that an autotuner chose; None without one."""
-        return self.request.config
+    @classmethod
+    def of(cls, request: LaunchRequest, launch: Launch, number: int, machine: Machine, elements: int) -> LaunchResult:
+        """What came of a request. The tensors are let go of."""
+        given = tuple((name, _told(value)) for name, value in request.arguments.items())
+        kernel = request.kernel
+        return cls(
+            number, kernel.fn.__name__, kernel.location, request.grid, given, request.config, launch, machine, elements
+        )
 
     @property
     def programs(self) -> int:
@@ -100,6 +94,11 @@ class LaunchResult:
         """The programs, those that do the same together; most programs first."""
         traces = [TraceResult(trace, self.machine) for trace in self.launch.traces]
         return tuple(sorted(traces, key=lambda trace: -trace.programs))
+
+    @cached_property
+    def signature(self) -> tuple[Any, ...]:
+        """What tells it from other launches: all but the data. Launches of one signature take the same time."""
+        return (str(self.location), self.grid, self.arguments, tuple(trace.programs for trace in self.traces))
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -163,3 +162,12 @@ class LaunchResult:
     def __repr__(self) -> str:
         return f"LaunchResult({self.title}, {plural(len(self.launch.traces), 'trace')})"
 
+
+
+def _told(value: Any) -> Any:
+    """An argument without its data, hashable."""
+    if isinstance(value, TensorArgument):
+        return (str(value.memory.dtype), value.shape, value.strides)
+    if isinstance(value, DescriptorArgument):
+        return (_told(value.base), value.shape, value.strides, value.block_shape, value.padding)
+    return repr(value)

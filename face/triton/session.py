@@ -35,7 +35,6 @@ class Session:
         self.machine = machine
         self.processing_elements = processing_elements
         self._results: dict[int, LaunchResult] = {}
-        self._requests: dict[int, LaunchRequest] = {}
         self._leaving = contextlib.ExitStack()
         self.state = SessionState(
             device=Device(
@@ -57,11 +56,11 @@ class Session:
             machine_toml=self.machine.to_toml(),
             kernel=request.kernel.fn.__name__,
             num_stages=int(request.options.get("num_stages") or 1),
+            addresses=request.addresses,
         )
         made = launch(request.function, request.arguments, request.grid, target=self.machine.target, options=options)
-        self._results[id(made)] = LaunchResult(
-            len(self._results) + 1, request, made, self.machine, self.processing_elements
-        )
+        number = len(self._results) + 1
+        self._results[id(made)] = LaunchResult.of(request, made, number, self.machine, self.processing_elements)
         return made
 
     def _result(self, launch: Any) -> LaunchResult:

@@ -113,6 +113,31 @@ def _parsed_alone(function: FunctionType, source: str) -> ast.FunctionDef:
     return ast.increment_lineno(definitions[0], first - definitions[0].lineno)
 
 
+# --- what it calls ----------------------------------------------------------------------------------------------------
+
+
+def _both_is_open(left: Any) -> bool:
+    """Whether ``left and right`` depends on what is on the right."""
+    return isinstance(left, Value) or bool(left)
+
+
+def _either_is_open(left: Any) -> bool:
+    """Whether ``left or right`` does."""
+    return isinstance(left, Value) or not left
+
+
+_RUNTIME: Mapping[str, Any] = {
+    f"{_PREFIX}truth": truth.truth,
+    f"{_PREFIX}both": lambda left, right: truth.both(left, lambda: right),
+    f"{_PREFIX}both_is_open": _both_is_open,
+    f"{_PREFIX}either": lambda left, right: truth.either(left, lambda: right),
+    f"{_PREFIX}either_is_open": _either_is_open,
+    f"{_PREFIX}negated": truth.negated,
+    f"{_PREFIX}attribute": truth.attribute,
+    f"{_PREFIX}assert": kernel_assert,
+}
+
+
 # --- how it is run ----------------------------------------------------------------------------------------------------
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from ....ir.errors import ArgumentError, KernscopeError, TritonNameError, TritonSessionError, did_you_mean, shown
 from ....ir.source.location import Location
 from ...recording.current import CURRENT
+from ..arguments import TensorArgument
 from ..constexpr import Constexpr, bare
 from ..rewriting import rewritten, source_of
-from .session_state import LaunchRequest, current_session
-from .tensors import launch_argument
+from .session_state import LaunchRequest, SessionState, current_session
+from .tensors import launch_argument, tensor_argument
 
 __all__ = ["CompiledKernel", "JITCallable", "JITFunction", "KernelInterface", "KernelParam", "cdiv", "constexpr_function", "jit", "next_power_of_2"]
 
@@ -189,7 +190,9 @@ class JITFunction(JITCallable, KernelInterface):
         launched_grid = self._grid(grid, given)
         if 0 in launched_grid:
             return compiled
-        request = LaunchRequest(self, self.function, self._arguments(given), launched_grid, options, session.config)
+        arguments = self._arguments(given)
+        addresses = _addressed(session)
+        request = LaunchRequest(self, self.function, arguments, launched_grid, options, session.config, addresses)
         compiled.launch = session.launch(request)
         return compiled
 
@@ -243,6 +246,12 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __repr__(self) -> str:
         return f"JITFunction({self.fn.__module__}:{self.fn.__qualname__})"
+
+
+def _addressed(session: SessionState) -> dict[int, TensorArgument]:
+    """The tensors whose address the script has asked for, of those that there still are."""
+    living = ((address, reference()) for address, reference in session.addresses.items())
+    return {address: tensor_argument(tensor) for address, tensor in living if tensor is not None}
 
 
 class CompiledKernel:

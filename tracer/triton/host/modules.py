@@ -26,6 +26,7 @@ from .jit import (
     jit,
     next_power_of_2,
 )
+from .profiling import PROFILER, VIEWER
 from .tensors import TensorDescriptor, TensorWrapper, reinterpret
 from .tuning import Autotuner, Config, Heuristics, autotune, heuristics
 
@@ -99,10 +100,6 @@ def _set_allocator(allocator: Any) -> None:
     """Kernels allocate nothing in global memory here: what they need a workspace for on a GPU needs none."""
 
 
-def _annotate(name: str, meaning: Any = None) -> Any:
-    return None
-
-
 def stand_in_modules() -> dict[str, ModuleType]:
     """All of them by name, made anew for a session: what a script writes on one is gone with it."""
     made: dict[str, ModuleType] = {}
@@ -172,6 +169,8 @@ def stand_in_modules() -> dict[str, ModuleType]:
     module("triton.backends", {"backends": {}})
     module("triton.backends.compiler", {"GPUTarget": GPUTarget})
     module("triton.testing", {name: getattr(testing, name) for name in testing.__all__})
+    module("triton.profiler", PROFILER)
+    module("triton.profiler.viewer", VIEWER)
     module("triton.tools")
     module("triton.tools.tensor_descriptor", {"TensorDescriptor": TensorDescriptor})
     _language_modules(module)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, Literal
 
 import attrs
@@ -27,7 +26,8 @@ class Device:
 @attrs.frozen(eq=False)
 class LaunchRequest:
     """A kernel that is to be run for all programs of a grid. ``options`` are the launch's own words that are no
-    parameters of the kernel (``num_stages``, ...), ``config`` the autotuner's choice, if there was one."""
+    parameters of the kernel (``num_stages``, ...), ``config`` the autotuner's choice, if there was one, ``addresses`` the tensors whose address the
+    script knows."""
 
     kernel: Any
     function: Callable[..., Any]
@@ -35,6 +35,7 @@ class LaunchRequest:
     grid: tuple[int, int, int]
     options: Mapping[str, Any]
     config: Any = None
+    addresses: Mapping[int, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -71,7 +72,8 @@ class SessionState:
     is_gpu_active: bool = True
     #: The configuration that an autotuner is launching.
     config: Any = None
-    #: Tensors whose address the script has asked for, by that address: kernels may load it and go there.
+    #: Weak references to tensors whose address the script has asked for, by that address: kernels may load it and go
+    #: there.
     addresses: dict[int, Any] = attrs.field(factory=dict)
     _benchmarked: list[Any] | None = None
     _is_trying: bool = False
@@ -115,27 +117,27 @@ class SessionState:
             self.notes.append(text)
 
 
-_CURRENT: ContextVar[SessionState | None] = ContextVar("kernscope_triton_session", default=None)
+#: The session that is running: one in a process, as ``sys.modules`` is, whichever thread asks.
+_RUNNING: list[SessionState] = []
 
 
 def current_session() -> SessionState:
     """The session that is running. Raises ``TritonSessionError`` where there is none."""
-    session = _CURRENT.get()
-    if session is None:
+    if not _RUNNING:
         raise TritonSessionError(
             "a Triton kernel was launched outside a session",
             help="with ks.triton.session() as session: ..., or on the command line: kernscope triton SCRIPT",
         )
-    return session
+    return _RUNNING[0]
 
 
 @contextmanager
 def running_session(state: SessionState) -> Iterator[None]:
     """Make a session the current one. Raises ``TritonSessionError`` within another one."""
-    if _CURRENT.get() is not None:
+    if _RUNNING:
         raise TritonSessionError("a session is running already", help="end it first: leave its `with` block")
-    token = _CURRENT.set(state)
+    _RUNNING.append(state)
     try:
         yield
     finally:
-        _CURRENT.reset(token)
+        _RUNNING.clear()

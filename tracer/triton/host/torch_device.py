@@ -316,6 +316,11 @@ def _refused(name: str) -> Any:
     return refuse
 
 
+def _answering(value: Any) -> Callable[..., Any]:
+    """A function that answers so: one for each name, as torch tells its functions apart by what they are."""
+    return lambda *args, **kwargs: value
+
+
 def _cuda_answers(torch: Any, session: SessionState) -> dict[str, Any]:
     device = session.device
     properties = SimpleNamespace(
@@ -360,50 +365,44 @@ def _cuda_answers(torch: Any, session: SessionState) -> dict[str, Any]:
     def seed(number: int) -> None:
         torch.default_generator.manual_seed(number)
 
-    def zero(*args: Any, **kwargs: Any) -> int:
-        return 0
-
-    def nothing(*args: Any, **kwargs: Any) -> None:
-        return None
-
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "init": nothing,
+        "init": _answering(None),
         "is_bf16_supported": lambda *args, **kwargs: True,
         "device_count": lambda: 1,
-        "current_device": zero,
-        "set_device": nothing,
+        "current_device": _answering(0),
+        "set_device": _answering(None),
         "get_device_name": lambda device=None: properties.name,
         "get_device_capability": lambda device=None: CAPABILITY,
         "get_device_properties": lambda device=None: properties,
         "get_arch_list": lambda: [f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"],
-        "synchronize": nothing,
-        "ipc_collect": nothing,
-        "empty_cache": nothing,
+        "synchronize": _answering(None),
+        "ipc_collect": _answering(None),
+        "empty_cache": _answering(None),
         "mem_get_info": lambda device=None: (_ALLOCATED, _ALLOCATED),
-        "manual_seed": seed,
-        "manual_seed_all": seed,
-        "seed": nothing,
-        "seed_all": nothing,
+        "manual_seed": lambda number: seed(number),
+        "manual_seed_all": lambda number: seed(number),
+        "seed": _answering(None),
+        "seed_all": _answering(None),
         "initial_seed": lambda: torch.default_generator.initial_seed(),
         "get_rng_state": lambda device=None: torch.default_generator.get_state(),
         "set_rng_state": lambda state, device=None: torch.default_generator.set_state(state),
         "current_stream": lambda device=None: stream,
         "default_stream": lambda device=None: stream,
-        "set_stream": nothing,
-        "stream": _Nothing,
-        "device": _Nothing,
-        "device_of": _Nothing,
-        "Stream": _Stream,
-        "ExternalStream": _Stream,
+        "set_stream": _answering(None),
+        "stream": type("stream", (_Nothing,), {}),
+        "device": type("device", (_Nothing,), {}),
+        "device_of": type("device_of", (_Nothing,), {}),
+        "Stream": type("Stream", (_Stream,), {}),
+        "ExternalStream": type("ExternalStream", (_Stream,), {}),
         "Event": Event,
         "CUDAGraph": _refused("CUDAGraph"),
         "graph": _refused("graph"),
-        "_lazy_init": nothing,
+        "_lazy_init": _answering(None),
     }
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
-        answers[name] = zero
+        answers[name] = _answering(0)
     for name in ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats"):
-        answers[name] = nothing
+        answers[name] = _answering(None)
     return answers

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import ArgumentError, KernscopeError, TritonCompileError
+from ....ir.errors import ArgumentError, TritonCompileError
 from .jit import JITFunction, KernelInterface
 from .session_state import SessionState, Trial, current_session
 from .tensors import TensorDescriptor, tensor_argument
@@ -144,28 +144,32 @@ class Autotuner(KernelInterface):
     def _run_first(
         self, session: SessionState, configs: Sequence[Config], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        refused: KernscopeError | None = None
-        for n, config in enumerate(configs):
-            memory = _Snapshot(self.nargs, kwargs) if n + 1 < len(configs) else None
+        if len(configs) == 1:
+            self.best_config = configs[0]
+            return self._run_one(configs[0], args, kwargs)
+        refused: TritonCompileError | None = None
+        accepted: list[Config] = []
+        for config in configs:
+            memory = _Snapshot(self.nargs, kwargs)
             try:
                 compiled = self._run_one(config, args, kwargs)
             except TritonCompileError as error:
                 refused = refused or error
                 continue
             launch = getattr(compiled, "launch", None)
-            if memory is None or launch is None or session.fits(launch):
+            if launch is None or session.fits(launch):
                 self.best_config = config
                 return compiled
             memory.restore()
             session.discard(launch)
-        if refused is not None and len(configs) == 1:
-            raise refused
-        if refused is not None:
+            accepted.append(config)
+        if not accepted:
+            assert refused is not None, "there is a configuration"
             refused.message = f"no configuration of {self.__name__} is accepted; the first: {refused.message}"
             raise refused
         # None fits: the first one runs all the same, and the linter says by how much it does not.
-        self.best_config = configs[0]
-        return self._run_one(configs[0], args, kwargs)
+        self.best_config = accepted[0]
+        return self._run_one(accepted[0], args, kwargs)
 
     def _run_one(self, config: Config, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         options = config.all_kwargs()
