@@ -62,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = _run(file, given.machine, given.timeout, shlex.split(given.pytest_args))
         outcomes.append(outcome)
         tests = f" {outcome.passed} passed, {outcome.failed} failed," if outcome.passed + outcome.failed else ""
-        print(f"{'ok  ' if not outcome.why else 'FAIL'} {file}{tests} {outcome.seconds:.1f} s  {outcome.why}", flush=True)
+        print(
+            f"{'ok  ' if not outcome.why else 'FAIL'} {file}{tests} {outcome.seconds:.1f} s  {outcome.why}", flush=True
+        )
     if not outcomes:
         print("no file imports Triton")
         return 2
@@ -92,11 +94,22 @@ def _run(file: Path, machine: str, timeout_s: float, more: Sequence[str]) -> Out
             command = [sys.executable, "-m", "pytest", str(file), *options, *more]
         else:
             command = [sys.executable, "-c", _SCRIPT, str(file.resolve()), machine, str(result)]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {
+            **os.environ,
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         began = time.monotonic()
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=timeout_s, env=environment, check=False
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                env=environment,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return Outcome(file, f"not done within {timeout_s:g} s", timeout_s)
@@ -121,7 +134,9 @@ def _of_tests(file: Path, said: str, seconds: float) -> Outcome:
 
 def _last_error(said: str) -> str:
     """The line that says what went wrong: the last error's."""
-    lines = re.findall(r"^(?:E\s+)?((?:[\w.]+(?:Error|Exception)\b|error\[\w+\]|AssertionError)[^\n]*)", said, re.MULTILINE)
+    lines = re.findall(
+        r"^(?:E\s+)?((?:[\w.]+(?:Error|Exception)\b|error\[\w+\]|AssertionError)[^\n]*)", said, re.MULTILINE
+    )
     return lines[-1].strip()[:200] if lines else (said.strip().splitlines() or ["no output"])[-1][:200]
 
 

@@ -39,7 +39,14 @@ _TIMEOUT_S = 3600.0
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Tell only of this kernel. Repeatable.")
-@click.option("--launch", "numbers", type=click.IntRange(min=1), metavar="N", multiple=True, help="Only of the Nth launch. Repeatable.")
+@click.option(
+    "--launch",
+    "numbers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    multiple=True,
+    help="Only of the Nth launch. Repeatable.",
+)
 @click.option("--configs", is_flag=True, help="Try every configuration of an autotuned kernel, and print a table.")
 @click.option(
     "--sweep",
@@ -48,7 +55,12 @@ _TIMEOUT_S = 3600.0
     show_default=True,
     help="How many sizes of a triton.testing benchmark are run.",
 )
-@click.option("--pes", type=click.IntRange(min=1), metavar="N", help="The machine's processing elements; default: of its topology, else 32.")
+@click.option(
+    "--pes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The machine's processing elements; default: of its topology, else 32.",
+)
 @click.option("--save", metavar="FOLDER", help="Save the graphs, *.ksg: every other command takes them.")
 @click.option("--report", metavar="FOLDER", help="Write a page for each different launch.")
 @click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
@@ -128,7 +140,9 @@ def _make_folder(folder: str) -> None:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(f"{folder!r} is no folder, and none can be made: {error.strerror}", help="give another one") from None
+        raise OptionError(
+            f"{folder!r} is no folder, and none can be made: {error.strerror}", help="give another one"
+        ) from None
     check_output(str(Path(folder, "graph.ksg")))
 
 
@@ -140,7 +154,9 @@ def _chosen(running: Session, kernels: Sequence[str], numbers: Sequence[int]) ->
             raise OptionError(f"--kernel {name}: no launch of it", help=did_you_mean(name, known, what="launched were"))
     for number in numbers:
         if number > len(launches):
-            raise OptionError(f"--launch {number} of {plural(len(launches), 'launch', 'launches')}", help="they count from 1")
+            raise OptionError(
+                f"--launch {number} of {plural(len(launches), 'launch', 'launches')}", help="they count from 1"
+            )
     return [
         one
         for n, one in enumerate(launches, start=1)

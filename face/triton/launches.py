@@ -163,7 +163,6 @@ class LaunchResult:
         return f"LaunchResult({self.title}, {plural(len(self.launch.traces), 'trace')})"
 
 
-
 def _told(value: Any) -> Any:
     """An argument without its data, hashable."""
     if isinstance(value, TensorArgument):

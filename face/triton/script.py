@@ -77,6 +77,6 @@ def _failure(path: str, error: BaseException) -> KernscopeError:
             f"{path}: kernscope knows no {error}",
             help="docs/triton.md lists what of Triton's package is stood in for",
         ).at(place)
-    return ScriptFailedError(f"{path} raised {raised(error)}", help="the error is the script's own; --debug shows all frames").at(
-        place
-    )
+    return ScriptFailedError(
+        f"{path} raised {raised(error)}", help="the error is the script's own; --debug shows all frames"
+    ).at(place)

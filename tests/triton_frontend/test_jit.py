@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tritonlaunches import noted
+
 from kernscope.ir.errors import ArgumentError, TritonDescriptorError, TritonNameError, TritonSessionError
 from kernscope.tracer.triton.arguments import DescriptorArgument, TensorArgument
 from kernscope.tracer.triton.constexpr import Constexpr, bare
 from kernscope.tracer.triton.host.jit import JITFunction, cdiv, jit, next_power_of_2
 from kernscope.tracer.triton.host.tensors import TensorDescriptor, tensor_argument
 
-from tritonlaunches import noted
 
-
-def kernel(x_ptr, n, BLOCK: "tl.constexpr", flag=None):  # type: ignore[no-untyped-def]  # noqa: F821
+def kernel(x_ptr, n, BLOCK: tl.constexpr, flag=None):  # type: ignore[no-untyped-def]  # noqa: F821
     """A kernel."""
 
 
@@ -89,7 +89,7 @@ def test_a_parameter_that_is_not_specialised_stays_a_run_time_one() -> None:
 
 def test_tuples_are_taken_item_by_item() -> None:
     """Named ones keep their names."""
-    Pair = namedtuple("Pair", ["array", "size"])  # noqa: PYI024  (what scripts write)
+    Pair = namedtuple("Pair", ["array", "size"])
     given = launched(Pair(X, 5), (2, 1), 16).arguments
     assert isinstance(given["x_ptr"].array, TensorArgument)
     assert given["x_ptr"].size == 5

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tritonlaunches import DEVICE, noted
+
 from kernscope.ir.errors import TritonNameError, TritonSessionError
 from kernscope.tracer.triton.host.jit import JITFunction
 from kernscope.tracer.triton.host.modules import standing_in
-from tritonlaunches import DEVICE, noted
 
 
 @contextmanager

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tritonlaunches import DEVICE, noted
+
 from kernscope.tracer.triton.constexpr import Constexpr
 from kernscope.tracer.triton.host.session_state import SessionState
 from kernscope.tracer.triton.host.tensors import tensor_argument
 from kernscope.tracer.triton.host.torch_device import torch_on_cpu
-from tritonlaunches import DEVICE, noted
 
 torch: Any = pytest.importorskip("torch")
 

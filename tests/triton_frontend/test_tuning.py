@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tritonlaunches import noted
+
 from kernscope.ir.errors import ArgumentError, TritonCompileError
 from kernscope.tracer.triton.constexpr import bare
 from kernscope.tracer.triton.host.jit import jit
 from kernscope.tracer.triton.host.tuning import Config, autotune, heuristics
 
-from tritonlaunches import noted
 
-
-def kernel(x_ptr, n, BLOCK: "tl.constexpr", EVEN: "tl.constexpr" = False):  # type: ignore[no-untyped-def]  # noqa: F821
+def kernel(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr = False):  # type: ignore[no-untyped-def]  # noqa: F821
     """A kernel."""
 
 
@@ -88,7 +88,9 @@ def test_all_configurations_are_tried_on_request() -> None:
 
 def test_pruning_is_obeyed() -> None:
     """A kernel's own early pruning, and a model of its time with how many it keeps."""
-    early = {"early_config_prune": lambda configs, named, **kwargs: [c for c in configs if c.kwargs["BLOCK"] > named["n"]]}
+    early = {
+        "early_config_prune": lambda configs, named, **kwargs: [c for c in configs if c.kwargs["BLOCK"] > named["n"]]
+    }
     model = {"perf_model": lambda **given: -given["BLOCK"], "top_k": 1}
     for pruning, expected in ((early, 32), (model, 64), ({**early, **model}, 64)):
         with noted() as state:

@@ -114,5 +114,5 @@ class _Constexpr(type):
         return plain and CURRENT.get() is not None
 
 
-class constexpr(metaclass=_Constexpr):  # noqa: N801  (Triton's name)
+class constexpr(metaclass=_Constexpr):
     """``tl.constexpr``, as a script names it: in annotations, in calls, in ``isinstance``."""

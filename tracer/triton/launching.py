@@ -158,7 +158,13 @@ class _Execution:
         storages: Storages,
         options: LaunchOptions,
     ) -> None:
-        self._made, self._function, self._given, self._storages, self._options = made, function, given, storages, options
+        self._made, self._function, self._given, self._storages, self._options = (
+            made,
+            function,
+            given,
+            storages,
+            options,
+        )
         self._known: dict[Any, Trace] = {}
         self._largest = 1
         self._done: list[tuple[Array, Any, Array]] = []
@@ -182,7 +188,11 @@ class _Execution:
         outer, Running.tracing = Running.tracing, tracing
         try:
             with recording(
-                self._made.target, self._options.machine, kernel=self._options.kernel, automatic=True, sites=self._made.sites
+                self._made.target,
+                self._options.machine,
+                kernel=self._options.kernel,
+                automatic=True,
+                sites=self._made.sites,
             ):
                 call_kernel(self._function, {name: _fresh(value) for name, value in self._given.items()})
         except Split as split:
@@ -233,11 +243,15 @@ def _argument(name: str, value: Any, storages: Storages) -> Any:
         case DescriptorArgument():
             base = _argument(name, value.base, storages)
             strides = [*value.strides[:-1], 1]
-            return Descriptor(base, list(map(_scalar, value.shape)), list(map(_scalar64, strides)), value.block_shape, value.padding)
+            return Descriptor(
+                base, list(map(_scalar, value.shape)), list(map(_scalar64, strides)), value.block_shape, value.padding
+            )
         case bool() | int() | float() | np.generic():
             return _scalar(value)
         case tuple() if hasattr(value, "_fields"):
-            return type(value)(*(_argument(f"{name}.{f}", v, storages) for f, v in zip(value._fields, value, strict=True)))  # type: ignore[attr-defined]  # a named tuple
+            return type(value)(
+                *(_argument(f"{name}.{f}", v, storages) for f, v in zip(value._fields, value, strict=True))
+            )
         case tuple() | list():
             return tuple(_argument(f"{name}_{place}", each, storages) for place, each in enumerate(value))
     return value

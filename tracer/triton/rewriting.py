@@ -13,7 +13,6 @@ import ast
 import builtins
 import copy
 import functools
-import inspect
 import linecache
 import textwrap
 from collections.abc import Callable, Mapping

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-
 from ....ir.errors import ArgumentError, KernscopeError, TritonNameError, TritonSessionError, did_you_mean, shown
 from ....ir.source.location import Location
 from ...recording.current import CURRENT
@@ -19,19 +18,75 @@ from ..rewriting import rewritten, source_of
 from .session_state import LaunchRequest, SessionState, current_session
 from .tensors import launch_argument, tensor_argument
 
-__all__ = ["CompiledKernel", "JITCallable", "JITFunction", "KernelInterface", "KernelParam", "cdiv", "constexpr_function", "jit", "next_power_of_2"]
+__all__ = [
+    "CompiledKernel",
+    "JITCallable",
+    "JITFunction",
+    "KernelInterface",
+    "KernelParam",
+    "cdiv",
+    "constexpr_function",
+    "jit",
+    "next_power_of_2",
+]
 
 #: What a launch may say that is no parameter of its kernel: options of Triton's compiler, for one backend or another.
 #: They do not change what a kernel computes; ``num_stages`` is taken up.
 _OPTIONS = frozenset(
-    "allow_fp8e4b15 allow_fp8e4b8 allow_fp8e4nv arch backend_name cluster_dims debug default_dot_input_precision "
-    "deprecated_fp8_dot_operand_dtypes device device_type enable_auto_multi_buffer enable_fast_math enable_fp_fusion "
-    "enable_warp_specialization extern_libs generate_native_code instrumentation_mode ir_override isCloseUnrollControl "
-    "isSimtVf kpack launch_cooperative_cluster launch_cooperative_grid launch_pdl loop_scheduling "
-    "matrix_instr_nonkdim max_num_imprecise_acc_default maxnreg multibuffer noinline num_buffers_warp_spec "
-    "num_consumer_groups num_cpu_threads num_ctas num_reg_dealloc num_stages num_warps opt_level "
-    "ptx_options ptx_version reg_dec_producer reg_inc_consumer sanitize_overflow schedule_hint stream "
-    "supported_fp8_dtypes supported_sf8_dtypes unit_flag vec_lib warp_size waves_per_eu".split()
+    [
+        "allow_fp8e4b15",
+        "allow_fp8e4b8",
+        "allow_fp8e4nv",
+        "arch",
+        "backend_name",
+        "cluster_dims",
+        "debug",
+        "default_dot_input_precision",
+        "deprecated_fp8_dot_operand_dtypes",
+        "device",
+        "device_type",
+        "enable_auto_multi_buffer",
+        "enable_fast_math",
+        "enable_fp_fusion",
+        "enable_warp_specialization",
+        "extern_libs",
+        "generate_native_code",
+        "instrumentation_mode",
+        "ir_override",
+        "isCloseUnrollControl",
+        "isSimtVf",
+        "kpack",
+        "launch_cooperative_cluster",
+        "launch_cooperative_grid",
+        "launch_pdl",
+        "loop_scheduling",
+        "matrix_instr_nonkdim",
+        "max_num_imprecise_acc_default",
+        "maxnreg",
+        "multibuffer",
+        "noinline",
+        "num_buffers_warp_spec",
+        "num_consumer_groups",
+        "num_cpu_threads",
+        "num_ctas",
+        "num_reg_dealloc",
+        "num_stages",
+        "num_warps",
+        "opt_level",
+        "ptx_options",
+        "ptx_version",
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "sanitize_overflow",
+        "schedule_hint",
+        "stream",
+        "supported_fp8_dtypes",
+        "supported_sf8_dtypes",
+        "unit_flag",
+        "vec_lib",
+        "warp_size",
+        "waves_per_eu",
+    ]
 )
 
 
@@ -207,9 +262,9 @@ class JITFunction(JITCallable, KernelInterface):
         try:
             bound = self.signature.bind(*args, **{name: v for name, v in kwargs.items() if name in parameters})
         except TypeError as error:
-            raise ArgumentError(
-                f"kernel {self.fn.__name__}: {error}", help=f"it takes: {', '.join(parameters)}"
-            ).at(self.location, "kernel defined here") from None
+            raise ArgumentError(f"kernel {self.fn.__name__}: {error}", help=f"it takes: {', '.join(parameters)}").at(
+                self.location, "kernel defined here"
+            ) from None
         bound.apply_defaults()
         return {name: bare(value) for name, value in bound.arguments.items()}
 
@@ -347,5 +402,3 @@ def next_power_of_2(n: Any) -> int:
     """The smallest power of two that is not less than ``n``."""
     n = int(bare(n))
     return 0 if n <= 0 else 1 << (n - 1).bit_length()
-
-

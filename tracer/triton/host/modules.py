@@ -182,7 +182,9 @@ def _language_modules(module: Any) -> None:
     names = {**language.NAMES, "constexpr": constexpr}
     libdevice = dict(language.LIBDEVICE)
     module("triton.language", names, language.REFUSED)
-    module("triton.language.core", {**names, "_unwrap_if_constexpr": lambda x: getattr(x, "value", x)}, language.REFUSED)
+    module(
+        "triton.language.core", {**names, "_unwrap_if_constexpr": lambda x: getattr(x, "value", x)}, language.REFUSED
+    )
     module("triton.language.standard", names, language.REFUSED)
     module("triton.language.math", language.MATH)
     module("triton.language.random", language.RANDOM)

@@ -99,7 +99,8 @@ def _of_torch(tensor: Any) -> TensorArgument:
         tensor = tensor.detach()
         if tensor.device.type != "cpu":
             raise ArgumentError(
-                f"a tensor on {tensor.device}", help="kernscope runs kernels on the CPU: make tensors inside the session"
+                f"a tensor on {tensor.device}",
+                help="kernscope runs kernels on the CPU: make tensors inside the session",
             )
         if tensor.is_sparse or tensor.is_quantized or tensor.is_complex() or tensor.is_conj() or tensor.is_neg():
             raise ArgumentError(f"a tensor of {tensor.dtype}, {tensor.layout}", help="pass a dense tensor of numbers")

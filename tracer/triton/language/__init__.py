@@ -135,14 +135,62 @@ REFUSED: dict[str, str] = {
     "float8e5b16": "kernscope has no such dtype: float8e4nv and float8e5 run",
 }
 
-for _name in (
-    "argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg "
-    "atomic_xor broadcast_to cast cdiv cumprod cumsum expand_dims flip gather histogram permute ravel reduce reshape "
-    "sort split store sum topk trans view xor_sum max min softmax abs ceil cos exp exp2 fdiv floor fma log log2 rsqrt "
-    "sigmoid sin sqrt squeeze unsqueeze logical_and logical_or"
-).split():
+for _name in [
+    "argmax",
+    "argmin",
+    "associative_scan",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
+    "broadcast_to",
+    "cast",
+    "cdiv",
+    "cumprod",
+    "cumsum",
+    "expand_dims",
+    "flip",
+    "gather",
+    "histogram",
+    "permute",
+    "ravel",
+    "reduce",
+    "reshape",
+    "sort",
+    "split",
+    "store",
+    "sum",
+    "topk",
+    "trans",
+    "view",
+    "xor_sum",
+    "max",
+    "min",
+    "softmax",
+    "abs",
+    "ceil",
+    "cos",
+    "exp",
+    "exp2",
+    "fdiv",
+    "floor",
+    "fma",
+    "log",
+    "log2",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "squeeze",
+    "unsqueeze",
+    "logical_and",
+    "logical_or",
+]:
     if _name in NAMES:
         setattr(Value, _name, NAMES[_name])
-Value.to = shapes.cast  # type: ignore[attr-defined]  # methods of values are the language's functions
-Value.__getitem__ = shapes.getitem  # type: ignore[attr-defined]
-Value.T = property(shapes.trans)  # type: ignore[attr-defined]
+for _name, _method in (("to", shapes.cast), ("__getitem__", shapes.getitem), ("T", property(shapes.trans))):
+    setattr(Value, _name, _method)

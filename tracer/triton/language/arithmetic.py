@@ -32,7 +32,11 @@ def function(operation: str) -> Callable[..., Value]:
 
 def _two(operation: str) -> Callable[..., Value]:
     def call(x: Any, y: Any, *_: Any, **__: Any) -> Value:
-        return elementwise(operation, x, y) if isinstance(x, Value) or isinstance(y, Value) else elementwise(operation, lift(x), y)
+        return (
+            elementwise(operation, x, y)
+            if isinstance(x, Value) or isinstance(y, Value)
+            else elementwise(operation, lift(x), y)
+        )
 
     call.__name__, call.__doc__ = operation, f"``tl.{operation}``."
     return call
@@ -41,11 +45,42 @@ def _two(operation: str) -> Callable[..., Value]:
 #: Functions of one operand, by their names in ``tl``, ``tl.math`` and ``libdevice``.
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     name: function(name)
-    for name in "exp exp2 log log2 sqrt rsqrt sin cos erf floor ceil abs sigmoid tanh round".split()
+    for name in [
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "erf",
+        "floor",
+        "ceil",
+        "abs",
+        "sigmoid",
+        "tanh",
+        "round",
+    ]
 }
 FUNCTIONS.update(
     (name, function(name))
-    for name in "tan asin acos atan sinh cosh asinh acosh atanh log1p expm1 log10 cbrt trunc".split()
+    for name in [
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "log1p",
+        "expm1",
+        "log10",
+        "cbrt",
+        "trunc",
+    ]
     if name in OPERATIONS
 )
 
@@ -107,7 +142,9 @@ def dot(
     tracing = Running.tracing
     a, b = lift(input), lift(other)
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
-        raise tracing.refused(f"a dot of shapes {a.shape} and {b.shape}", "it takes (M, K) and (K, N), or batches of them")
+        raise tracing.refused(
+            f"a dot of shapes {a.shape} and {b.shape}", "it takes (M, K) and (K, N), or batches of them"
+        )
     if a.numpy != b.numpy:
         if not (is_float(a.numpy) and is_float(b.numpy) and a.numpy.itemsize == b.numpy.itemsize == 1):
             raise tracing.refused(f"a dot of {a.dtype} and {b.dtype}", "bring both to one type: x.to(tl.float16)")
@@ -172,4 +209,4 @@ for _operation in ("lt", "le", "gt", "ge", "eq", "ne"):
 for _method, _operation in (("neg", "neg"), ("invert", "not"), ("abs", "abs")):
     setattr(Value, f"__{_method}__", function(_operation))
 setattr(Value, "__pos__", lambda x: x)  # noqa: B010  (as the others)
-Value.__hash__ = object.__hash__  # type: ignore[method-assign]  # `__eq__` above took it away
+setattr(Value, "__hash__", object.__hash__)  # noqa: B010  (`__eq__` above took it away)

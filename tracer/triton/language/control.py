@@ -78,8 +78,10 @@ def _items(given: list[Any]) -> Iterator[Any]:
     wide = np.int64 if any(v.numpy.itemsize == 8 for v in values) else np.int32
     roots = roots_of(values)
     for turn in builtins.range(int(turns[0])):
-        yield Value([(start + turn * step).astype(wide)], (), stack=tracing.here(), roots=()) if not roots else _counted(
-            start, turn, step, wide
+        yield (
+            Value([(start + turn * step).astype(wide)], (), stack=tracing.here(), roots=())
+            if not roots
+            else _counted(start, turn, step, wide)
         )
 
 
@@ -93,7 +95,7 @@ def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> Iterator[int]
     yield from builtins.range(*(int(bare(x)) for x in (arg1, arg2, step) if x is not None))
 
 
-class condition:  # noqa: N801  (Triton's name)
+class condition:
     """``tl.condition``: what a ``while`` asks."""
 
     def __init__(self, arg1: Any, disable_licm: Any = False) -> None:
@@ -103,13 +105,15 @@ class condition:  # noqa: N801  (Triton's name)
         return bool(self.value)
 
 
-# --- assertions and output ----------------------------------------------------------------------------------------------
+# --- assertions and output --------------------------------------------------------------------------------------------
 
 
 def static_assert(cond: Any, msg: Any = "") -> None:
     """``tl.static_assert``."""
     if not bool(bare(cond)):
-        raise Running.tracing.refused(f"static_assert failed{f': {bare(msg)}' if msg else ''}", "change what it asserts")
+        raise Running.tracing.refused(
+            f"static_assert failed{f': {bare(msg)}' if msg else ''}", "change what it asserts"
+        )
 
 
 def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
@@ -136,7 +140,7 @@ def debug_barrier() -> None:
     """``tl.debug_barrier``: a program is one thread here."""
 
 
-# --- hints --------------------------------------------------------------------------------------------------------------
+# --- hints ------------------------------------------------------------------------------------------------------------
 
 
 def assume(cond: Any) -> None:

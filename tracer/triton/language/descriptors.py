@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..values.arithmetic import cast, elementwise, view
-from ..values.storage import Storage
 from ..values.types import BlockType
-from ..values.value import MadeBy, Running, Value, constant, lift, under_rank
+from ..values.value import MadeBy, Running, Value, lift, under_rank
 
 __all__ = ["Descriptor"]
 
@@ -60,7 +59,9 @@ class Descriptor:
         offsets = [elementwise("add", a, b) for a, b in zip(self.offsets, by, strict=True)]
         return Descriptor(self.base, self.shape, self.strides, self.block_shape, self.padding, offsets)
 
-    def pointers(self, checked: Sequence[int] | None, offsets: Sequence[Any] | None = None) -> tuple[Value, Value | None]:
+    def pointers(
+        self, checked: Sequence[int] | None, offsets: Sequence[Any] | None = None
+    ) -> tuple[Value, Value | None]:
         """The block's pointers, and the mask of those inside along the dimensions that are checked (None: all)."""
         where = self.offsets if offsets is None else list(offsets)
         rank, pointer = len(self.block_shape), self.base
@@ -167,5 +168,3 @@ def widened(pointer: Value, shape: tuple[int, ...]) -> Value:
         wrapped=pointer.wrapped,
         stack=pointer.stack,
     )
-
-

@@ -12,10 +12,21 @@ from typing import Any
 import numpy as np
 
 from ..constexpr import bare
+from ..values.arithmetic import elementwise
 from ..values.value import Running, Value, lift
 from .descriptors import Descriptor
 
-__all__ = ["advance", "atomic_cas", "atomics", "load", "load_descriptor", "make_block_ptr", "make_tensor_descriptor", "store", "store_descriptor"]
+__all__ = [
+    "advance",
+    "atomic_cas",
+    "atomics",
+    "load",
+    "load_descriptor",
+    "make_block_ptr",
+    "make_tensor_descriptor",
+    "store",
+    "store_descriptor",
+]
 
 
 def _mask(mask: Any) -> Value | None:
@@ -23,7 +34,7 @@ def _mask(mask: Any) -> Value | None:
     if mask is None or mask is True:
         return None
     value = lift(mask)
-    return value if value.numpy == np.bool_ else value != 0  # type: ignore[return-value]  # an operator of values
+    return value if value.numpy == np.bool_ else elementwise("ne", value, 0)
 
 
 def _checked(boundary_check: Any) -> list[int]:
@@ -69,7 +80,12 @@ def store(
 
 
 def make_block_ptr(
-    base: Any, shape: Sequence[Any], strides: Sequence[Any], offsets: Sequence[Any], block_shape: Sequence[Any], order: Any = None
+    base: Any,
+    shape: Sequence[Any],
+    strides: Sequence[Any],
+    offsets: Sequence[Any],
+    block_shape: Sequence[Any],
+    order: Any = None,
 ) -> Descriptor:
     """``tl.make_block_ptr``."""
     return Descriptor(lift(base), shape, strides, [bare(n) for n in block_shape], "zero", offsets)

@@ -55,4 +55,3 @@ RANDOM: dict[str, Any] = {
     "randn4x": _numbers("randn", 4, np.float32),
     "randint4x": _numbers("randint", 4, np.uint32),
 }
-

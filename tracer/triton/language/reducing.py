@@ -40,7 +40,9 @@ def _kept(found: Value, rank: int, axis: int, whole: bool, keep_dims: Any) -> Va
     return shapes.reshape(found, (1,) * rank) if whole else shapes.expand_dims(found, axis)
 
 
-def _reduced(name: str, input: Any, axis: Any, keep_dims: Any, result: Callable[[np.dtype[Any]], np.dtype[Any]]) -> Value:
+def _reduced(
+    name: str, input: Any, axis: Any, keep_dims: Any, result: Callable[[np.dtype[Any]], np.dtype[Any]]
+) -> Value:
     given = lift(input)
     x, number, whole = _axis_of(given, axis)
     shape = (*x.shape[:number], *x.shape[number + 1 :])
@@ -158,7 +160,7 @@ def reduce_or(input: Any, axis: Any = None, keep_dims: Any = False) -> Value:
     return found
 
 
-# --- scans --------------------------------------------------------------------------------------------------------------
+# --- scans ------------------------------------------------------------------------------------------------------------
 
 
 def _scanned(name: str, input: Any, axis: Any, reverse: Any, dtype: Any) -> Value:
@@ -209,7 +211,7 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = Fals
     return tuple(values) if several else values[0]
 
 
-# --- order --------------------------------------------------------------------------------------------------------------
+# --- order ------------------------------------------------------------------------------------------------------------
 
 
 def _last_axis(x: Value, dim: Any) -> int:
@@ -259,5 +261,3 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
     axis = 0 if bare(dim) is None else int(bare(dim)) % len(x.shape)
     above = elementwise("exp", elementwise("sub", x, max_(x, axis, keep_dims=True)))
     return elementwise("div", above, sum_(above, axis, keep_dims=True))
-
-

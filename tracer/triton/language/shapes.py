@@ -140,7 +140,9 @@ def _as_pointer(x: Value, dtype: PointerType) -> Value:
             tracing.decide(x)
         storage = tracing.storages.viewed(storage, element)
         parts = [(x.array - storage.address) // element.itemsize]
-    return Value(parts, x.shape, storage=storage, roots=x.roots, undefined=x.undefined, wrapped=x.wrapped, stack=x.stack)
+    return Value(
+        parts, x.shape, storage=storage, roots=x.roots, undefined=x.undefined, wrapped=x.wrapped, stack=x.stack
+    )
 
 
 # --- views ------------------------------------------------------------------------------------------------------------
@@ -154,8 +156,8 @@ def expand_dims(input: Any, axis: Any) -> Value:
     for a in sorted(int(bare(a)) % rank for a in axes):
         shape = (*x.shape[:a], 1, *x.shape[a:])
 
-        def of_part(part: Array, a: int = a) -> Array:
-            return np.expand_dims(under_rank(part, len(x.shape)), a + 1)
+        def of_part(part: Array, a: int = a, rank: int = len(x.shape)) -> Array:
+            return np.expand_dims(under_rank(part, rank), a + 1)
 
         def of_handle(handle: Handle, a: int = a) -> Handle:
             return handle.view(layouts.expand_dims, a)
@@ -178,13 +180,11 @@ def getitem(x: Value, items: Any) -> Value:
     """``x[:, None]``."""
     items = bare(items)
     items = items if isinstance(items, tuple) else (items,)
-    axis = 0
-    for item in map(bare, items):
+    for axis, item in enumerate(map(bare, items)):
         if item is None:
             x = expand_dims(x, axis)
         elif not isinstance(item, slice) or item != slice(None):
             raise Running.tracing.refused(f"an index {item!r} of a tensor", "Triton's indices are `:` and `None`")
-        axis += 1
     return x
 
 
@@ -276,7 +276,7 @@ def ravel(x: Any, can_reorder: Any = False) -> Value:
     return reshape(x, (x.numel,))
 
 
-# --- tensors of tensors -------------------------------------------------------------------------------------------------
+# --- tensors of tensors -----------------------------------------------------------------------------------------------
 
 
 def join(a: Any, b: Any) -> Value:

@@ -178,7 +178,9 @@ class _Replay:
             target = Layout.dense((index.span,), tile.layout.dtype)
             begin, size, static = list(begin_at), index.shape, (("index", index),)
         strides = tile.layout.strides
-        part = tile.at(sum(a * s for a, s in zip(begin, strides, strict=True)), Layout.of(size, strides, tile.layout.dtype))
+        part = tile.at(
+            sum(a * s for a, s in zip(begin, strides, strict=True)), Layout.of(size, strides, tile.layout.dtype)
+        )
         into = (self._tensors[access.storage.number], offset, target)
         self._add(step, (part.layout, *addresses), static, [self._read(part), *waited_for], into=into)
 
@@ -191,8 +193,12 @@ class _Replay:
         if nothing and step.result is None:
             return
         if nothing:
-            static = (("shape", access.shape), ("value", value.layout.dtype.numpy.type(0).item()), ("dtype", value.layout.dtype))
-            plan = self._recorder.plan("fill", (), static)
+            zero: tuple[tuple[str, Any], ...] = (
+                ("shape", access.shape),
+                ("value", value.layout.dtype.numpy.type(0).item()),
+                ("dtype", value.layout.dtype),
+            )
+            plan = self._recorder.plan("fill", (), zero)
             self._storage[step.number] = self._recorder.record(plan, [], stack=step.stack).storage
             return
         static = step.static

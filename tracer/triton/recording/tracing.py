@@ -11,17 +11,16 @@ import numpy as np
 from ....ir import dtypes
 from ....ir.errors import KernscopeError, ShapeError, TritonCompileError
 from ....ir.layout import Layout, broadcast_shapes, broadcast_to
-from ....ir.ops import OPERATIONS
 from ....ir.ops.atomics import combined
 from ....ir.source.location import Location
 from ...recording.plans import plain_scalar
 from ...recording.sites import SiteTable
 from ..values.accesses import Access
-from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_float, roots_of
+from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, roots_of
 from ..values.storage import Storages
-from ..values.value import Array, MadeBy, Running, Split, Value, lift, under_rank
+from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
 from .facts import AccessFact, Fact, FactKind
-from .tape import Handle, Loop, PerLane, Step, Tape
+from .tape import Handle, Loop, PerLane, Tape
 
 __all__ = ["Tracing"]
 
@@ -138,7 +137,9 @@ class Tracing:
             number = next(i for i in range(place, len(operands)) if not isinstance(operands[i], Handle))
             given = how.operands[number]
             x = given if isinstance(given, Value) else lift(given)
-            numbers = Value([cast_numbers(x.array.reshape(len(x.array), *(1,) * len(value.shape)), common)], value.shape)
+            numbers = Value(
+                [cast_numbers(x.array.reshape(len(x.array), *(1,) * len(value.shape)), common)], value.shape
+            )
             operands[number] = self._filled(value.shape, numbers, value.stack)
         ready = tuple(operands)
         result = dtypes.of_numpy(np.dtype(np.bool_)) if dtype.kind == "bool" else dtypes.of_numpy(common)
@@ -184,10 +185,14 @@ class Tracing:
         stack = self.here()
         given = [np.ascontiguousarray(v.array) for v in operands] if arrays is None else arrays
         lanes = max(len(a) for a in given)
-        given = [a if len(a) == lanes else np.ascontiguousarray(np.broadcast_to(a, (lanes, *a.shape[1:]))) for a in given]
+        given = [
+            a if len(a) == lanes else np.ascontiguousarray(np.broadcast_to(a, (lanes, *a.shape[1:]))) for a in given
+        ]
         found = evaluate(name, given, result, **lanes_static)
         self.use(operands, name, stack)
-        made = Value([found], shape, made_by=MadeBy(name, tuple(operands), static), roots=roots_of(operands), stack=stack)
+        made = Value(
+            [found], shape, made_by=MadeBy(name, tuple(operands), static), roots=roots_of(operands), stack=stack
+        )
         if made.roots:
             self.handle(made)
         return made
@@ -277,7 +282,11 @@ class Tracing:
         undefined = None
         if inside is not None and not inside.all():
             splat = fill is None or fill.is_splat
-            number = np.zeros((1,) * (len(access.shape) + 1), dtype) if fill is None else under_rank(fill.array, len(access.shape))
+            number = (
+                np.zeros((1,) * (len(access.shape) + 1), dtype)
+                if fill is None
+                else under_rank(fill.array, len(access.shape))
+            )
             data = np.where(inside, data, number if splat else np.zeros((), dtype))
             undefined = ~inside if fill is None else None
         pad: Any = plain_scalar(dtype.type(0))
@@ -417,7 +426,9 @@ class Tracing:
         new = cast(lift(value), data.dtype)
         # What is found is compared, and put back where it is not what was expected.
         left = np.where(data == old.array, new.array, data)
-        found = self.atomic("xchg", pointer, Value([left], pointer.shape, made_by=None, stack=self.here()), None, is_used=True)
+        found = self.atomic(
+            "xchg", pointer, Value([left], pointer.shape, made_by=None, stack=self.here()), None, is_used=True
+        )
         return found
 
     def rollback(self) -> None:
@@ -433,5 +444,3 @@ def _rank_within(ascending: Array) -> Array:
     lengths = np.diff(np.append(starts, len(ascending)))
     rank: Array = np.arange(len(ascending)) - np.repeat(starts, lengths)
     return rank
-
-

@@ -250,9 +250,9 @@ def _separated_mask(parts: Sequence[Array], rank: int) -> tuple[Array, list[Arra
         if not on:
             alive = alive & part.reshape(len(part))
             continue
-        lines = [part]
+        lines: list[Array] = [part]
         if len(on) > 1:
-            lines = [part.any(tuple(k for k in range(1, rank + 1) if k != d), keepdims=True) for d in on]
+            lines = [np.asarray(part.any(tuple(k for k in range(1, rank + 1) if k != d), keepdims=True)) for d in on]
             if not (part == math.prod(lines[1:], start=lines[0])).all():
                 bits = part if bits is None else bits & part
                 continue

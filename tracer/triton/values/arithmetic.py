@@ -17,8 +17,34 @@ __all__ = ["cast", "cast_numbers", "elementwise", "evaluate", "is_float", "merge
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _FLOATING = frozenset(
-    "exp exp2 log log2 sqrt rsqrt tanh sigmoid erf sin cos tan asin acos atan sinh cosh asinh acosh atanh log1p expm1 "
-    "log10 cbrt atan2 hypot".split()
+    [
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "log1p",
+        "expm1",
+        "log10",
+        "cbrt",
+        "atan2",
+        "hypot",
+    ]
 )
 _BF16, _F16 = dtypes.of("bf16").numpy, np.dtype(np.float16)
 
@@ -70,9 +96,7 @@ def evaluate(name: str, arrays: Sequence[Array], result: np.dtype[Any], **static
     """The table's own evaluation, of arrays with a leading axis of lanes."""
     operands = tuple(Layout.dense(a.shape[1:], dtypes.of_numpy(a.dtype)) for a in arrays)
     with np.errstate(all="ignore"):
-        found: Array = OPERATIONS[name].evaluate(
-            *arrays, result=dtypes.of_numpy(result), operands=operands, **static
-        )
+        found: Array = OPERATIONS[name].evaluate(*arrays, result=dtypes.of_numpy(result), operands=operands, **static)
     return found
 
 
@@ -166,10 +190,10 @@ def elementwise(name: str, *given: Any) -> Value:
     else:
         arrays = [np.ascontiguousarray(under_rank(_array(v), rank)) for v in typed]
         parts, how, wrapped = [evaluate(name, arrays, result)], "add", None
-    made_by = MadeBy(name, tuple(v if isinstance(x, Value) else _item(x) for x, v in zip(given, values, strict=True)), (), common)
-    made = Value(
-        parts, shape, how=how, made_by=made_by, roots=roots, undefined=undefined, wrapped=wrapped, stack=stack
+    made_by = MadeBy(
+        name, tuple(v if isinstance(x, Value) else _item(x) for x, v in zip(given, values, strict=True)), (), common
     )
+    made = Value(parts, shape, how=how, made_by=made_by, roots=roots, undefined=undefined, wrapped=wrapped, stack=stack)
     if roots and is_float(result):
         Running.tracing.handle(made)
     return made
@@ -252,11 +276,17 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
     pointers = [v for v in values if v.storage is not None]
     pointer = pointers[0]
     stack, roots, undefined = tracing.here(), roots_of(values), _undefined_of(values, rank)
-    if name in ("add", "sub") and len(pointers) == 1 and values[0 if name == "sub" else values.index(pointer)] is pointer:
+    if (
+        name in ("add", "sub")
+        and len(pointers) == 1
+        and values[0 if name == "sub" else values.index(pointer)] is pointer
+    ):
         other = next(v for v in values if v is not pointer)
         sign = -1 if name == "sub" else 1
         parts = [under_rank(p, rank) for p in pointer.parts]
-        parts += [under_rank(sign * p.astype(np.int64), rank) for p in (other.parts if other.how == "add" else [other.array])]
+        parts += [
+            under_rank(sign * p.astype(np.int64), rank) for p in (other.parts if other.how == "add" else [other.array])
+        ]
         return Value(
             merged(parts, "add"),
             shape,

@@ -95,10 +95,11 @@ class Storages:
 def _dense_shape(tensor: TensorArgument) -> tuple[int, ...]:
     """The dense shape of the whole memory, where the tensor is all of it in some order of its dimensions."""
     dims = sorted(((s, n) for n, s in zip(tensor.shape, tensor.strides, strict=True) if n > 1), reverse=True)
-    step, shape = 1, []
+    step = 1
+    shape: list[int] = []
     for stride, size in reversed(dims):
         if stride != step:
-            return tensor.memory.shape
+            return (tensor.memory.size,)
         shape.insert(0, size)
         step *= size
-    return tuple(shape) if shape and step == tensor.memory.size else tensor.memory.shape
+    return tuple(shape) if shape and step == tensor.memory.size else (tensor.memory.size,)

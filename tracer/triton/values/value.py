@@ -24,7 +24,7 @@ __all__ = ["MadeBy", "Running", "Split", "Value", "along_lanes", "constant", "li
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Split(Exception):  # noqa: N818  (no error: the launch is told how to divide its lanes)
+class Split(Exception):
     """Lanes differ where one answer is needed. ``values``: by lane."""
 
     def __init__(self, values: Array) -> None:
