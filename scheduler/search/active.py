@@ -162,9 +162,7 @@ def _let_in(
         heappush(by_duration[on], (duration[node] << bits) | node)
 
 
-def _free_followers(
-    node: int, end: int, earliest: Any, missing: Any, succ_start: Any, succ: Any, arrived: Any
-) -> None:
+def _free_followers(node: int, end: int, earliest: Any, missing: Any, succ_start: Any, succ: Any, arrived: Any) -> None:
     """Notes the end of a node, and what now waits for nothing more."""
     for arc in range(succ_start[node], succ_start[node + 1]):
         after = succ[arc]

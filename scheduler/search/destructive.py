@@ -6,11 +6,14 @@ import numpy as np
 
 from ...ir.arrays.permutations import group_starts, inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import number_loop
+from .compiling import LARGEST_COMPILED, number_loop
 from .dag import Dag
 from .edge_finding import bisect_pass
 
 __all__ = ["refuted_up_to"]
+
+#: What this takes a node, beside the loops that :mod:`.compiling` has its numbers from.
+_TIMES_A_LIST = 500
 
 
 def refuted_up_to(
@@ -34,7 +37,7 @@ def refuted_up_to(
     by_engine = by_engine[np.argsort(engine[by_engine], kind="stable")]
     return number_loop(
         bisect_pass,
-        len(dag) * 64,
+        len(dag) * _TIMES_A_LIST,
         head[order],
         tail[order],
         duration,
@@ -48,4 +51,5 @@ def refuted_up_to(
         highest,
         budget,
         int(probing),
+        exact=dag.horizon_ps * 4 * (len(dag) + 1) <= LARGEST_COMPILED,
     )

@@ -168,9 +168,7 @@ def bisect_pass(
     return max(bad + 1, lowest)
 
 
-def _queue_narrow(
-    low: Any, high: Any, duration: Any, lanes: Any, member_start: Any, members: Any, queue: Any
-) -> int:
+def _queue_narrow(low: Any, high: Any, duration: Any, lanes: Any, member_start: Any, members: Any, queue: Any) -> int:
     """Fills in the nodes on engines, those of the least spare time first; how many there are."""
     keys = [0 for _ in range(0)]
     for at in range(member_start[len(lanes)]):
@@ -421,9 +419,7 @@ def _sum_up(at: int, load: Any, until: Any) -> None:
         at //= 2
 
 
-def _sum_grey_up(
-    at: int, load: Any, until: Any, grey_load: Any, grey_until: Any, load_of: Any, until_of: Any
-) -> None:
+def _sum_grey_up(at: int, load: Any, until: Any, grey_load: Any, grey_until: Any, load_of: Any, until_of: Any) -> None:
     """Sums of a leaf's ancestors anew."""
     at //= 2
     while at >= 1:
@@ -431,9 +427,7 @@ def _sum_grey_up(
         at //= 2
 
 
-def _sum_grey(
-    at: int, load: Any, until: Any, grey_load: Any, grey_until: Any, load_of: Any, until_of: Any
-) -> None:
+def _sum_grey(at: int, load: Any, until: Any, grey_load: Any, grey_until: Any, load_of: Any, until_of: Any) -> None:
     """The sums of a place in the tree from those of the two below it."""
     left = 2 * at
     right = left + 1

@@ -34,8 +34,6 @@ __all__ = ["raised_heads"]
 
 #: How often edges and engines narrow the windows before a start counts as possible: chosen by hand.
 _ROUNDS = 4
-#: What one step of plain Python is to one of the loops in :mod:`.compiling`: the widths of the windows that a node has.
-_STEPS_A_NODE = 16
 _HASHED_BELOW = (1 << 31) - 1
 
 
@@ -48,7 +46,7 @@ def raised_heads(dag: Dag, head: IntArray, width: int, budget: int, step: int = 
     order = np.lexsort((inverse_permutation(dag.order), head))
     return run_loop(
         _window_pass,
-        len(dag) * max(width // _STEPS_A_NODE, 1),
+        len(dag) * width,  # a node of a window takes what one does in other loops
         head.copy(),
         order,
         inverse_permutation(order),
@@ -267,7 +265,7 @@ def _is_told(told: Any, begin: int, window: Any) -> bool:
     on into the next one's by chance: the count comes first, and the arcs' number is in it.)"""
     if begin + len(window) >= len(told):
         return False
-    for at in range(len(window)):
+    for at in range(len(window)):  # noqa: SIM110 - compiled code has no all()
         if told[begin + at] != window[at]:
             return False
     return True
