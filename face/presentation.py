@@ -16,14 +16,14 @@ from ..backends.execution.execute import execute
 from ..backends.execution.inputs import random_inputs
 from ..backends.graph_picture.drawing import Drawing, draw
 from ..backends.report.data import NumbersRow, PolicyResult, ReportData
-from ..backends.report.page import write_report
+from ..backends.report.page import check_page, write_report
 from ..backends.report.source import collect_sources
 from ..backends.timelines.timeline import Timeline, timeline
 from ..ir.columns import expect_graph
 from ..ir.errors import KernscopeError, UnmatchedMessageError
 from ..ir.graph import Graph
-from ..ir.output import check_output
 from ..linter import lint_graph
+from ..linter.invocation import Invocation
 from ..machine.description import Machine
 from ..scheduler.policy.registry import LADDER
 from ..scheduler.result.schedule import machine_of
@@ -55,7 +55,7 @@ def report(
     shows. Raises ``OutputError`` where it cannot be written.
     """
     expect_graph(graph, "report")
-    check_output(path)
+    check_page(path)
     if isinstance(against, Graph):
         # A machine given fits the other graph only where their targets are the same.
         fits = machine if against.target == graph.target else None
@@ -77,9 +77,11 @@ def gather(
     inputs: Mapping[str, Array] | None = None,
     numbers: bool = True,
     begins: Callable[[str], None] = lambda stage: None,
+    invocation: Invocation | None = None,
 ) -> ReportData:
     """Everything a report shows: schedules under the policies, bounds, liveness, findings, and (``numbers``) the
-    outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
+    outputs beside the launch's reference. ``begins`` is told each stage as it begins; ``invocation`` is how the kernel
+    was asked for."""
     begins("scheduling")
     known = Analysis(graph, machine)
     results, bounds_ps = _policies(known, policies, effort)
@@ -97,7 +99,7 @@ def gather(
         policies=results,
         bounds_ps=bounds_ps,
         liveness=known.liveness(),
-        lint=lint_graph(known, title=title),
+        lint=lint_graph(known, title=title, invocation=invocation),
         numbers=rows,
         numbers_note=note,
         numbers_failed=failed,
@@ -127,7 +129,7 @@ def _numbers(
     graph: Graph, launch: Launch | None, inputs: Mapping[str, Array] | None
 ) -> tuple[tuple[NumbersRow, ...], str, bool]:
     if launch is None:
-        return (), "not executed: a graph alone has no reference; give its launch", False
+        return (), "not executed: a graph alone has no reference, whatever its launch had; give the launch", False
     if launch.reference is None:
         return (), f"not executed: launch {launch.name!r} has no reference function", False
     try:
@@ -141,7 +143,8 @@ def _numbers(
         where = f" ({error.places[0][1].short})" if error.places else ""
         return (), f"executed, but not compared: {error.message}{where}", True
     rows = tuple(
-        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok, c.unstored) for c in compared
+        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.max_error, c.tolerance, c.ok, c.unstored)
+        for c in compared
     )
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
     return rows, f"executed by numpy in program order on {how}", False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 from ..ir import dtypes
 from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, LaunchError, did_you_mean, shown
+from ..ir.errors import ArgumentError, LaunchError, NotTracingError, did_you_mean, shown
 from ..ir.forms.printable import printable
+from ..ir.grid import Grid, check_grid
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.source.location import Location
 from .recording.current import current
@@ -24,7 +25,7 @@ from .recording.current import current
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
 
 #: Keywords that belong to tracing and launching, so that no kernel can have a parameter of that name.
-RESERVED = ("ranks", "machine", "reference", "tolerance", "strict", "on_overflow", "max_nodes")
+RESERVED = ("ranks", "grid", "machine", "reference", "tolerance", "strict", "on_overflow", "max_nodes")
 
 
 @attrs.frozen
@@ -52,7 +53,8 @@ def hbm(shape: Any, dtype: DType | str) -> HbmSpec:
 class Launch:
     """A kernel with arguments: everything the command line and the linter need.
 
-    ``ranks`` and ``machine`` are what it is traced with; ``reference`` computes the expected outputs from the arguments
+    ``ranks``, ``grid`` (of programs; empty: each rank is one) and ``machine`` are what it is traced with;
+    ``reference`` computes the expected outputs from the arguments
     it names; ``tolerance`` is absolute below magnitude 1 and relative above; None leaves it to each output's dtype.
     """
 
@@ -63,9 +65,11 @@ class Launch:
     machine: Any = "ahbm-pe"
     reference: Callable[..., Any] | None = None
     tolerance: float | None = None
+    grid: Grid = ()
 
     def __repr__(self) -> str:
-        return f"<launch {printable(f'{self.kernel.name}:{self.name}')} ranks={self.ranks}>"
+        grid = f" grid={self.grid}" if self.grid else ""
+        return f"<launch {printable(f'{self.kernel.name}:{self.name}')} ranks={self.ranks}{grid}>"
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -104,9 +108,20 @@ class Kernel:
             )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the kernel's function as part of the trace that is running."""
-        current()
+        """Call the kernel's function as part of the trace that is running. Raises ``NotTracingError`` where none is."""
+        try:
+            current()
+        except NotTracingError as error:
+            error.message = f"kernel {self.name} was called outside a trace: it records, and computes nothing by itself"
+            error.help = f"trace it: {self._how_to_trace()}, and execute the graph: ks.run(graph, inputs)"
+            raise
         return self.function(*args, **kwargs)
+
+    def _how_to_trace(self) -> str:
+        if self.launches:
+            return f"graph = ks.trace({self.name}.launch({next(iter(self.launches))!r}))"
+        given = ", ".join(self.signature.parameters)
+        return f"graph = ks.trace({self.name}{', ' if given else ''}{given})"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """As a function is pickled, by its name, where that leads here; else with all it holds. As a function it is its
@@ -142,8 +157,16 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}: launches {printable(', '.join(self.launches)) or 'none'}>"
 
-    def launch(self, name: str | None = None) -> Launch:
-        """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest."""
+    def launch(self, name: str | None = None, *more: Any, **arguments: Any) -> Launch:
+        """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest, and
+        ``ArgumentError`` for anything else: a launch has its arguments from where it is declared."""
+        if more or arguments:
+            given = ", ".join([*map(shown, more), *(f"{key}={shown(value)}" for key, value in arguments.items())])
+            raise ArgumentError(
+                f"{self.name}.launch({name!r}) with {given}: it finds a launch, which has its arguments",
+                help=f"override them where it is used: ks.trace({self.name}.launch({name!r}), ...); or declare a "
+                f"launch above the kernel: @ks.launch({name or 'small'!r}, ...)",
+            )
         if not self.launches:
             raise LaunchError(
                 f"kernel {self.name} has no launch",
@@ -194,6 +217,7 @@ def launch(
     /,
     *,
     ranks: int = 1,
+    grid: int | Sequence[int] | None = None,
     machine: Any = "ahbm-pe",
     reference: Callable[..., Any] | None = None,
     tolerance: float | None = None,
@@ -201,6 +225,9 @@ def launch(
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Name a configuration of a kernel's arguments (a decorator above ``@kernel``). Stackable; the first one written is
     the default.
+
+    The kernel is called once for each of its ``ranks``; with a ``grid`` (up to three sizes), once for each program of
+    it, which are dealt to the ranks in order (:mod:`kernscope.ir.grid`).
 
     ``reference`` is called with the arguments that its own signature names (HBM tensors as numpy arrays) and returns
     the expected outputs by name; of a kernel that stores one tensor, that array alone will do. Raises ``ArgumentError``
@@ -211,10 +238,13 @@ def launch(
     if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
         raise LaunchError(f"launch {name!r}: ranks={ranks!r}", help="ranks is a positive integer")
 
+    programs = check_grid(grid)
+
     def add(function: Callable[..., Any]) -> Kernel:
         made = kernel(function)
         made.bind((), arguments)
-        made.add_launch(Launch(made, name, FrozenMap(dict(arguments)), int(ranks), machine, reference, tolerance))
+        given = FrozenMap(dict(arguments))
+        made.add_launch(Launch(made, name, given, int(ranks), machine, reference, tolerance, programs))
         return made
 
     return add

@@ -11,9 +11,19 @@ import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO, cast
 
+from ...ir.forms.printable import printable
 from ...ir.output import output_error
+from .children import adopt_orphans, end_left_behind
 
-__all__ = ["AuthorStreams", "ToolStream", "end_program", "keep_streams", "own_streams", "refuse_other_ends"]
+__all__ = [
+    "AuthorStreams",
+    "ReaderGone",
+    "ToolStream",
+    "end_program",
+    "keep_streams",
+    "own_streams",
+    "refuse_other_ends",
+]
 
 #: How long what is registered to be done at exit may take.
 _EXIT_S = 5.0
@@ -23,10 +33,16 @@ _end_process = os._exit
 _replacing = {name: getattr(os, name) for name in ("execv", "execve")}
 
 
+class ReaderGone(BaseException):
+    """Whoever read standard output has gone (``| head``): the program ends, and has nothing to tell anybody. No
+    ``except Exception`` on the way takes it for an error."""
+
+
 class ToolStream:
     """A standard stream of the tool's own. ``author`` is the stream that an author's code has in its place.
 
-    Standard output raises ``OutputError`` for what cannot be written. On standard error nobody could be told.
+    Standard output raises ``OutputError`` for what cannot be written, and ``ReaderGone``. On standard error nobody
+    could be told.
     """
 
     def __init__(self, stream: TextIO | None, author: TextIO | None, *, is_output: bool) -> None:
@@ -64,6 +80,8 @@ class ToolStream:
         try:
             getattr(self._stream, what)(*arguments)
         except OSError as problem:
+            if self._is_output and isinstance(problem, BrokenPipeError):
+                raise ReaderGone from None
             if self._is_output:
                 raise output_error("to standard output", problem, help=_INCOMPLETE) from None
 
@@ -139,7 +157,7 @@ def keep_streams() -> int | None:
 
 def _give_back(kept: int | None, before: tuple[TextIO, TextIO]) -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, ReaderGone):
             stream.flush()
     if kept is not None:
         os.dup2(kept, 1)
@@ -184,6 +202,8 @@ def refuse_other_ends() -> None:
     ``os.exec`` raise ``SystemExit``. In a process that it forked, they are what they were."""
     process, thread = os.getpid(), threading.get_ident()
 
+    adopt_orphans()
+
     def refused(name: str, status: object) -> None:
         if os.getpid() != process:
             return
@@ -213,8 +233,8 @@ def refuse_other_ends() -> None:
 def end_program(status: int) -> NoReturn:
     """End the process now: what is registered to be done at exit is done, threads that an author's code has left behind
     are not waited for, and nothing of theirs reaches standard output."""
-    threading.Timer(_EXIT_S, _end_process, [status]).start()
-    with contextlib.suppress(Exception):
+    threading.Timer(_EXIT_S, _end_all, [status]).start()
+    with contextlib.suppress(Exception, ReaderGone):
         sys.stdout.flush()
     sys.stdout, sys.stderr = _of_author(sys.stdout), _of_author(sys.stderr)
     with contextlib.suppress(BaseException):
@@ -222,4 +242,14 @@ def end_program(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
+    _end_all(status)
+
+
+def _end_all(status: int) -> NoReturn:
+    """End the process, and first those that an author's code has left running."""
+    with contextlib.suppress(Exception):
+        for name in end_left_behind():
+            os.write(
+                2, f"note: the kernel's file left a process running, which was ended: {printable(name)}\n".encode()
+            )
     _end_process(status)
