@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..values.types import TYPES, BlockType, PointerType, Type
+from ..values.types import MISSING, TYPES, BlockType, PointerType, Type
 from ..values.value import Value
 from . import arithmetic, control, memory, reducing, shapes
 from .builtins import BUILTINS
@@ -31,6 +31,7 @@ MATH: dict[str, Any] = {
 #: ``triton.language``, by name.
 NAMES: dict[str, Any] = {
     **TYPES,
+    **MISSING,
     **{name: f for name, f in MATH.items() if name not in ("max", "min", "pow", "tanh", "round", "tan", "trunc")},
     **RANDOM,
     **memory.atomics,

@@ -9,7 +9,7 @@ import numpy as np
 from ....ir import dtypes
 from ....ir.dtypes import DType
 
-__all__ = ["TYPES", "BlockType", "PointerType", "Type", "type_of_numpy"]
+__all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type", "type_of_numpy"]
 
 
 class Type:
@@ -135,6 +135,23 @@ _BY_DTYPE = {kind.dtype: kind for kind in TYPES.values()}
 def type_of_numpy(dtype: np.dtype[Any]) -> Type:
     """The type of a numpy dtype."""
     return _BY_DTYPE[dtypes.of_numpy(dtype)]
+
+
+class MissingType:
+    """A type that kernscope does not have: it can be named, and nothing can be made of it."""
+
+    primitive_bitwidth = 8
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.scalar = self.element_ty = self
+
+    def __repr__(self) -> str:
+        return f"triton.language.{self.name}"
+
+
+#: Such types by name.
+MISSING = {name: MissingType(name) for name in ("float8e4b15", "float8e4b8", "float8e5b16")}
 
 
 class PointerType:
