@@ -24,6 +24,7 @@ from .run import run
 from .schedule import schedule
 from .timeline import timeline
 from .trace import trace
+from .triton import triton
 
 __all__ = ["main", "program"]
 
@@ -59,7 +60,7 @@ def app(context: click.Context, debug: bool) -> None:
         context.color = True
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, fit, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, triton, explain, machine):
     app.add_command(_command)
 
 

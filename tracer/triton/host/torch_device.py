@@ -171,7 +171,7 @@ def _mode(torch: Any, session: SessionState) -> Any:
         """``Tensor.to``."""
         device = kwargs.get("device", next((a for a in args[:1] if _is_device(torch, a)), None))
         if isinstance(device, tensor) or (args and isinstance(args[0], tensor)):
-            other = args[0] if args else device
+            other: Any = args[0] if args else device
             kwargs = {"dtype": other.dtype, **kwargs}
             return moved(value, cpu if is_on_cpu(other) else gpu, value.to(cpu, *args[1:], **kwargs))
         if device is None:
