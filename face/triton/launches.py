@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -202,7 +203,8 @@ def _told(value: Any) -> Any:
 
 
 def _key(finding: Diagnostic) -> tuple[str, str, str]:
-    return finding.code, finding.message, str(finding.location)
+    """What makes findings of several traces one: the same at one place, but for the numbers."""
+    return finding.code, re.sub(r"\d+", "N", finding.message), str(finding.location)
 
 
 def _line(place: Location | None) -> tuple[str, int]:

@@ -306,14 +306,16 @@ class _Nothing:
         return function
 
 
-def _refused(name: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
+def _refused(name: str) -> type:
+    """A class that cannot be made: it stands in annotations, too."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise TritonNameError(
             f"torch.cuda.{name} is refused by kernscope: launches are run when they are made, and not again",
             help="call the function itself",
         )
 
-    return refuse
+    return type(name, (), {"__init__": refuse})
 
 
 def _answering(value: Any) -> Callable[..., Any]:
