@@ -30,7 +30,7 @@ from .operation import (
     output_elements,
 )
 
-__all__ = ["TABLE", "common_dtype"]
+__all__ = ["TABLE", "common_dtype", "declare_function"]
 
 TABLE = OperationTable()
 
@@ -158,6 +158,33 @@ def _elementwise(
         )
 
     return declare
+
+
+def declare_function(name: str, family: Family, compute: Callable[..., Any], doc: str) -> Operation:
+    """Declare a function of floats that is for front ends: ``tl`` does not have it."""
+
+    def rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
+        return _shape(operands), _transcendental(operands)
+
+    def evaluate(*values: Any, result: DType, operands: Sequence[Operand]) -> Array:
+        ready = [cast_array(cast_array(value, result), result.computed_in) for value in values]
+        with np.errstate(all="ignore"):
+            return cast_array(np.asarray(compute(*ready)), result)
+
+    return TABLE.add(
+        Operation(
+            name=name,
+            family=family,
+            kind=Kind.ELEMENTWISE,
+            cost=Cost.TRANSCENDENTAL,
+            log=f"math/{name}",
+            rule=rule,
+            evaluate=evaluate,
+            work=output_elements,
+            doc=doc,
+            public=False,
+        )
+    )
 
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------

@@ -30,7 +30,9 @@ def function(operation: str) -> Callable[..., Value]:
     return call
 
 
-def _two(operation: str) -> Callable[..., Value]:
+def two(operation: str) -> Callable[..., Value]:
+    """An elementwise function of two operands, by the table's operation."""
+
     def call(x: Any, y: Any, *_: Any, **__: Any) -> Value:
         return (
             elementwise(operation, x, y)
@@ -84,9 +86,29 @@ FUNCTIONS.update(
     if name in OPERATIONS
 )
 
-maximum = _two("maximum")
-minimum = _two("minimum")
-power = _two("pow")
+maximum = two("maximum")
+minimum = two("minimum")
+power = two("pow")
+
+
+def is_nan(x: Any) -> Value:
+    """Whether a number is none."""
+    return elementwise("ne", lift(x), lift(x))
+
+
+def is_infinite(x: Any) -> Value:
+    """Whether a number is infinite."""
+    return elementwise("eq", elementwise("abs", lift(x)), float("inf"))
+
+
+def is_finite(x: Any) -> Value:
+    """Whether a number is neither infinite nor none."""
+    return elementwise("lt", elementwise("abs", lift(x)), float("inf"))
+
+
+def sign_bit(x: Any) -> Value:
+    """Whether a number's sign is negative, also that of a zero."""
+    return elementwise("lt", elementwise("copysign", 1.0, lift(x)), 0.0)
 
 
 def where(condition: Any, x: Any, y: Any) -> Value:

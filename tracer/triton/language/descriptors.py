@@ -17,7 +17,7 @@ _I64 = np.dtype(np.int64)
 
 
 class Descriptor:
-    """``base`` is a pointer; ``shape``, ``strides`` and ``offsets`` are values, ``block_shape`` numbers. A block pointer
+    """``base`` is a pointer; ``shape``, ``strides``, ``offsets`` are values, ``block_shape`` numbers. A block pointer
     moves by ``advance``; a tensor descriptor is told where by each load and store, and always checks its bounds."""
 
     def __init__(

@@ -17,8 +17,8 @@ from ..values.value import Array, MadeBy, Running, Split, Value, along_lanes, li
 
 __all__ = [
     "arange", "bitcast", "broadcast", "broadcast_to", "cast", "cat", "expand_dims", "flip", "full", "getitem",
-    "interleave", "join", "part_of", "permute", "ravel", "reshape", "shape_of", "split", "squeeze", "trans", "unsqueeze",
-    "view_as", "zeros", "zeros_like",
+    "interleave", "join", "part_of", "permute", "ravel", "reshape", "shape_of", "split", "squeeze", "trans",
+    "unsqueeze", "view_as", "zeros", "zeros_like",
 ]  # fmt: skip
 
 

@@ -36,7 +36,10 @@ class GraphNames:
 def unplaced_graph(
     tape: Tape, lane: int, storages: list[Storage], sites: SiteTable, target: Target, names: GraphNames
 ) -> tuple[Graph, list[int]]:
-    """The graph of a lane, its allocations without addresses; and by step the number of nodes before it."""
+    """The graph of a lane, its allocations without addresses; and by step the number of nodes before it. Its tensors
+    are the kernel's arguments, and what else it accesses."""
+    used = {step.access.storage.number for step in tape.steps if step.access is not None}
+    storages = [storage for storage in storages if storage.is_argument or storage.number in used]
     with recording(
         target,
         names.machine,
@@ -46,7 +49,7 @@ def unplaced_graph(
         on_bounds="record",
         sites=sites,
     ) as trace:
-        tensors = [trace.tensor(storage.name, storage.layout).storage for storage in storages]
+        tensors = {storage.number: trace.tensor(storage.name, storage.layout).storage for storage in storages}
         before: list[int] = []
         for _ in trace.ranks():
             replay = _Replay(trace.recorder, tape, lane, tensors)
@@ -61,7 +64,7 @@ class _Replay:
     """Steps of one lane become nodes. What an elementwise result or an accumulator can take over from an operand that
     nothing else uses any more, it takes over."""
 
-    def __init__(self, recorder: Recorder, tape: Tape, lane: int, tensors: list[int]) -> None:
+    def __init__(self, recorder: Recorder, tape: Tape, lane: int, tensors: dict[int, int]) -> None:
         self._recorder, self._lane, self._tensors = recorder, lane, tensors
         self._storage: list[int] = [-1] * len(tape.steps)
         self._last_use = tape.last_uses()

@@ -43,7 +43,7 @@ class Tracing:
         self.undo: list[tuple[Array, Any, Array]] = []
         self.undo_bytes = 0
         self.largest = 1
-        self.decided: set[int] = set()
+        self.decided: dict[int, Value] = {}  # by identity; kept, so that no other value can have it
         self.is_synchronised = False
         self._swaps = 0
 
@@ -202,7 +202,7 @@ class Tracing:
     def decide(self, value: Value) -> None:
         """The CPU waits for what a branch or a trip count was computed from."""
         roots = [root for root in value.dependencies if id(root) not in self.decided]
-        self.decided.update(map(id, roots))
+        self.decided.update((id(root), root) for root in roots)
         if roots:
             handles = tuple(self.handle(root) for root in roots)
             self.tape.add("decide", handles, (), self.here(), None)

@@ -42,8 +42,11 @@ _FLOATING = frozenset(
         "expm1",
         "log10",
         "cbrt",
+        "trunc",
         "atan2",
         "hypot",
+        "copysign",
+        "nextafter",
     ]
 )
 _BF16, _F16 = dtypes.of("bf16").numpy, np.dtype(np.float16)

@@ -17,11 +17,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 class Storage:
     """All elements of an allocation, as one dtype. ``layout`` has the dense shape of the tensor that it was first given
-    by, where that is all of it; ``before`` is a copy from before the launch, made at the first store."""
+    by, where that is all of it; ``before`` is a copy from before the launch, made at the first store. ``is_argument``:
+    the kernel was given it; others it found by itself."""
 
     def __init__(self, name: str, memory: Array, layout: Layout, address: int, number: int) -> None:
         self.name, self.memory, self.layout, self.address, self.number = name, memory, layout, address, number
         self.before: Array | None = None
+        self.is_argument = True
 
     def keep(self) -> None:
         """Keep what is there now, before the first store."""
@@ -65,7 +67,10 @@ class Storages:
             return storage
         usable = storage.memory.nbytes // dtype.itemsize * dtype.itemsize
         memory = storage.memory.view(np.uint8)[:usable].view(dtype)
-        return self._of(f"{storage.name}_{dtypes.of_numpy(dtype).short}", storage.address, memory, memory.shape)
+        name = f"{storage.name}_{dtypes.of_numpy(dtype).short}"
+        made = self._of(name, storage.address, memory, (memory.size,))
+        made.is_argument = made.is_argument and made.name != name
+        return made
 
     def at_address(self, address: int) -> Storage | None:
         """The storage that an address lies in."""
@@ -75,7 +80,9 @@ class Storages:
         for known, tensor in self._known.items():
             begin = tensor.address
             if begin <= address < begin + max(tensor.memory.nbytes, 1):
-                return self._of(f"at_{known:x}", begin, tensor.memory, _dense_shape(tensor))
+                made = self._of(f"at_{known:x}", begin, tensor.memory, _dense_shape(tensor))
+                made.is_argument = False
+                return made
         return None
 
     def _of(self, name: str, address: int, memory: Array, shape: tuple[int, ...]) -> Storage:
