@@ -17,7 +17,7 @@ from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
 from ..scheduler.policy.registry import LADDER, POLICIES
 from ..scheduler.result.ladder import Ladder
 from ..scheduler.result.schedule import Schedule
-from ..scheduler.search.list_search import EFFORTS
+from ..scheduler.search.efforts import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
 from .choices import Choice
 from .options import make_job, target_options

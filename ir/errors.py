@@ -63,8 +63,6 @@ __all__ = [
 
 #: How many elements of a list of handles are shown.
 _ELEMENTS_SHOWN = 4
-#: More names than these are no answer to a misspelt one.
-_NAMES_LISTED = 30
 #: How many of the calls that led to a place are shown.
 _CALLERS_SHOWN = 4
 
@@ -441,11 +439,7 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: floa
     near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
-    if listed:
-        return listed
-    shown_names = options[:_NAMES_LISTED]
-    more = f", and {len(options) - len(shown_names)} more" if len(options) > len(shown_names) else ""
-    return f"{what or 'known names'}: {', '.join(shown_names) if options else 'none'}{more}"
+    return listed or f"{what or 'known names'}: {', '.join(options) if options else 'none'}"
 
 
 def raised(error: BaseException) -> str:

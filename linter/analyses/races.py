@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 import numpy as np
 
@@ -30,8 +32,9 @@ class Race:
 
 @attrs.frozen(eq=False)
 class _Views:
-    """The different views through which ranks access shared tensors: those of one rank, mode, place in the source and
-    box are one row. ``row`` is one of its accesses; ``nodes[start[i]:start[i + 1]]`` are all nodes of view i."""
+    """The different views through which ranks (with a grid: programs) access shared tensors: those of one rank, mode,
+    place in the source and box are one row. ``row`` is one of its accesses;
+    ``nodes[start[i]:start[i + 1]]`` are all nodes of view i."""
 
     row: IntArray
     storage: IntArray
@@ -115,12 +118,14 @@ def _shared_views(graph: Graph) -> _Views | None:
     """The views of tensors that several ranks access and at least one writes; None where there are none."""
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
     hbm = np.flatnonzero(~graph.in_scratch[accesses.storage])
-    if graph.ranks < 2 or not len(hbm):
+    # The programs of a grid are compared as ranks are: which of them share a rank is the deal's doing.
+    units, of_node = (math.prod(graph.grid), graph.program) if graph.grid else (graph.ranks, nodes.rank)
+    if units < 2 or not len(hbm):
         return None
     storage = accesses.storage[hbm].astype(np.int64)
-    rank = nodes.rank[accesses.node[hbm]].astype(np.int64)
+    rank = of_node[accesses.node[hbm]].astype(np.int64)
     write = accesses.mode[hbm] == Mode.WRITE
-    low = np.full(len(storages), graph.ranks, dtype=np.int64)
+    low = np.full(len(storages), units, dtype=np.int64)
     high = np.full(len(storages), -1, dtype=np.int64)
     written = np.zeros(len(storages), dtype=np.bool_)
     np.minimum.at(low, storage, rank)
@@ -132,7 +137,9 @@ def _shared_views(graph: Graph) -> _Views | None:
     hbm, storage, rank, write = hbm[shared], storage[shared], rank[shared], write[shared]
     node = accesses.node[hbm]
     stack = nodes.stack[node]
-    views = distinct_rows(storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm])
+    # Of what an index names, the offset and the layout are but the range.
+    by_index = np.where(accesses.kind[hbm] >= AccessKind.ROWS, nodes.attributes[node], -1)
+    views = distinct_rows(storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm], by_index)
     first = views.first
     grouped = np.argsort(views.which, kind="stable")
     return _Views(
@@ -150,7 +157,7 @@ def _overlapping(graph: Graph, views: _Views) -> tuple[IntArray, IntArray]:
     """Pairs of views of different ranks that share an element, one of them writing; each pair once."""
     lower, extents, _ = boxes(graph.accesses, graph.storages, graph.layouts)
     lower, upper = lower[views.row], lower[views.row] + extents[views.row]
-    ranges = graph.accesses.kind[views.row] == AccessKind.RANGE
+    ranges = graph.accesses.kind[views.row] != AccessKind.BOX
     found = [np.zeros((0, 2), dtype=np.int64)]
     for storage in distinct(views.storage).tolist():
         chosen = np.flatnonzero(views.storage == storage)
@@ -225,6 +232,9 @@ def _share_elements(graph: Graph, views: _Views, a: int, b: int) -> bool:
 
 def _elements(graph: Graph, row: int) -> IntArray:
     """The elements that an access shows, as numbers within its storage."""
+    if AccessKind(graph.accesses.kind[row]).is_indexed:
+        index = graph.attributes[graph.nodes.attributes[graph.accesses.node[row]]]["index"]
+        return np.asarray(index.accessed() + graph.accesses.offset[row])
     layout = graph.layouts[graph.accesses.layout[row]]
     elements = np.array([int(graph.accesses.offset[row])], dtype=np.int64)
     for n, stride in zip(layout.shape, layout.strides, strict=True):

@@ -16,7 +16,7 @@ from ...machine.units import format_ps
 from ..policy.lower_bounds import Bounds
 from ..policy.optimal import DEFAULT_LIMIT, SolverLimit
 from ..policy.registry import LADDER, POLICIES, policy_of
-from ..search.list_search import check_effort
+from ..search.efforts import check_effort
 from .schedule import Schedule, Scheduling
 from .tables import number_table
 
@@ -138,7 +138,7 @@ def ladder_of(
     require_valid(known.graph)
     known.refuse_unmatched()
     rows = []
-    bounds = known.bounds
+    bounds = known.bounds(effort)
     for policy in wanted:
         try:
             rows.append(LadderRow(policy.name, known.schedule(policy.name, effort, limit), None))

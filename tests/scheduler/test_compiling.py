@@ -20,9 +20,10 @@ from kernscope.scheduler.search import compiling as loops
 from kernscope.scheduler.search.critical_search import search_critical_chain
 from kernscope.scheduler.search.dag import longest_to_end
 from kernscope.scheduler.search.dag_arrays import make_dag
+from kernscope.scheduler.search.efforts import EFFORTS
+from kernscope.scheduler.search.improving import makespan_ps
 from kernscope.scheduler.search.lanes import assign_lanes
 from kernscope.scheduler.search.list_scheduling import list_schedule
-from kernscope.scheduler.search.list_search import EFFORTS, makespan_ps
 from kernscope.scheduler.search.priorities import by_largest
 from kernscope.scheduler.search.scratch_limit import in_program_order, program_order_need, within_scratch
 
@@ -135,10 +136,11 @@ def test_compiled_policies_and_bounds_equal_plain_ones(problem: Problem) -> None
 
 
 def test_small_graphs_load_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below the stated number of nodes no loop is compiled."""
+    """Below the stated number of nodes no loop is compiled, but those that take many times as long a node."""
     monkeypatch.setattr(loops, "_compiled", lambda loop: pytest.fail("compiled"))
     case = _layers(300, 0)
-    assert len(schedule_dag(**case)) == 300 < loops.COMPILED_FROM
+    assert len(schedule_dag(**case, effort="fast")) == 300 < loops.COMPILED_FROM
+    assert len(schedule_dag(**_layers(60, 0))) == 60
 
 
 @needs_numba

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kernscope import DeadlockError, InfeasibleError, PolicyError, schedule_dag
 from kernscope.scheduler.search.dag_arrays import make_dag
+from kernscope.scheduler.search.efforts import EFFORTS
 from kernscope.scheduler.search.list_scheduling import left_shifted
-from kernscope.scheduler.search.list_search import EFFORTS
 from kernscope.scheduler.search.priorities import PRIORITIES
 
 quick = settings(max_examples=100, deadline=None)

@@ -90,9 +90,9 @@ MAKESPANS: dict[str, tuple[int, ...]] = {
     "shop 10x6": (841, 662, 662),
     "shop 6x6": (598, 512, 512),
     "shop 15x5": (842, 795, 795),
-    "shop 10x5 of 2 lanes": (501, 466, 439),
+    "shop 10x5 of 2 lanes": (479, 466, 421),
     "layers 80": (643, 597, 597),
-    "layers 200 of 3 lanes": (1172, 1059, 1056),
+    "layers 200 of 3 lanes": (1167, 1059, 1056),
 }
 HEADS: dict[str, tuple[int, int, int]] = {
     "shop 10x6": (7513, 7312, 662),
