@@ -25,7 +25,8 @@ from ..linter.config import find_config
 from ..linter.findings import Failure
 from ..linter.formats.text import FORMATS
 from ..machine.units import format_ps
-from .options import Choice, machine_options, timeout_option
+from .choices import Choice
+from .options import machine_options, timeout_option
 from .stages import stages
 from .tables import say, table
 
