@@ -26,6 +26,7 @@ from .ir.verifier.verify import verify
 from .linter import Diagnostic, Edit, Fix, LintReport, explain
 from .machine.description import Machine, load_machine, machine_names
 from .memory.liveness import Liveness
+from .scheduler.policy.solve_dag import Progress, SolvedDag, solve_dag
 from .scheduler.result.ladder import Ladder
 from .scheduler.result.loading import load
 from .scheduler.result.schedule import Schedule
@@ -74,9 +75,11 @@ __all__ = [
     "Machine",
     "Node",
     "Pointer",
+    "Progress",
     "RecvFuture",
     "Ref",
     "Schedule",
+    "SolvedDag",
     "Target",
     "TensorHandle",
     "Timeline",
@@ -98,6 +101,7 @@ __all__ = [
     "run",
     "schedule",
     "schedule_dag",
+    "solve_dag",
     "timeline",
     "tl",
     "to_networkx",

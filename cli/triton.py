@@ -25,7 +25,8 @@ from ..linter.config import find_config
 from ..linter.findings import Failure
 from ..linter.formats.text import FORMATS
 from ..machine.units import format_ps
-from .options import Choice, machine_options, timeout_option
+from .choices import Choice
+from .options import machine_options, timeout_option
 from .stages import stages
 from .tables import say, table
 
@@ -124,9 +125,13 @@ def triton(
         if configs:
             say("\n".join(_config_lines(running)))
     distinct = list({str(r): r for r in reports if len(r)}.values())
-    click.echo(FORMATS[output_format](distinct if output_format == "full" else reports, failures), nl=False)
     if output_format == "full":
+        click.echo(FORMATS[output_format](distinct), nl=False)
+        for failure in failures:
+            say(f"{failure.diagnostic}\n")
         say(_summary(chosen, reports))
+    else:
+        click.echo(FORMATS[output_format](distinct, failures), nl=False)
     _say_notes(running, script, failed=bool(failures))
     for group in told:
         _write(group[0][0], save, report)

@@ -458,7 +458,7 @@ class TritonDescriptorError(KernscopeError, AssertionError):
     """A tensor descriptor that Triton would refuse."""
 
     code = "KE605"
-    fix = "Its last dimension is contiguous, its other strides are multiples of 16 bytes, and all its lists have one length."
+    fix = "Its last dimension is contiguous, its other strides are multiples of 16 bytes, its lists are equally long."
 
 
 class ScriptFailedError(KernscopeError, RuntimeError):

@@ -1,7 +1,7 @@
 """Triton kernels as they stand: ``ks.triton``.
 
-Inside a session ``import triton`` finds stand-ins, and every launch is run, on the CPU, for all of its programs at once,
-and kept::
+Inside a session ``import triton`` finds stand-ins, and every launch is run, on the CPU, for all of its programs at
+once, and kept::
 
     with ks.triton.session() as session:
         run_something_that_launches_kernels()

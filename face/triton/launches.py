@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from ...analysis.analysis import Analysis
 from ...ir.forms.counts import plural
 from ...ir.graph import Graph
+from ...ir.ops import OPERATIONS
 from ...ir.source.location import Location
-from ...linter import LintReport, lint_graph
+from ...linter import Diagnostic, LintReport, lint_graph
 from ...machine.description import Machine
 from ...memory.liveness import Liveness
 from ...scheduler.result.schedule import Schedule
@@ -22,6 +24,12 @@ from ...tracer.triton.host.session_state import LaunchRequest
 from ...tracer.triton.launching import Launch
 
 __all__ = ["LaunchResult", "TraceResult"]
+
+#: Rules that judge a whole suite, or a second trace.
+_OF_A_SUITE = frozenset({"KS001", "KS701"})
+#: A kernel that stores nothing; and rules that say of a line that what it makes is never used.
+_NO_STORE = "KS505"
+_OF_ALL_TRACES = frozenset({"KS302", "KS304", "KS504"})
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -47,6 +55,12 @@ class TraceResult:
         """What is found out about it, each once."""
         return Analysis(self.graph, self.machine)
 
+    @cached_property
+    def lines(self) -> frozenset[tuple[str, int]]:
+        """The lines that its programs come to."""
+        places = (self.graph.location(int(stack)) for stack in np.unique(self.graph.nodes.stack))
+        return frozenset(_line(place) for place in places)
+
     @property
     def liveness(self) -> Liveness:
         """Who holds scratch, and when."""
@@ -60,8 +74,8 @@ class TraceResult:
 
 @attrs.frozen(eq=False, slots=False)
 class LaunchResult:
-    """One launch: ``number`` counts those of a session, from 1. ``kernel`` is its kernel's name, ``location`` where that
-    is defined, ``grid`` the numbers of programs, ``arguments`` what it was given but for the data, ``config`` the
+    """One launch: ``number`` counts those of a session, from 1. ``kernel`` is its kernel's name, ``location`` where
+    that is defined, ``grid`` the numbers of programs, ``arguments`` what it was given but for the data, ``config`` the
     configuration that an autotuner chose (None without one)."""
 
     number: int
@@ -142,9 +156,25 @@ class LaunchResult:
             lint_graph(trace.analysis, select=select, ignore=ignore, options=options, title=self.title)
             for trace in self.traces
         ]
-        found = {(d.code, d.message, str(d.location)): d for report in reports for d in report}
-        silenced = {(d.code, d.message, str(d.location)): d for report in reports for d in report.suppressed}
+        found: dict[Any, Diagnostic] = {}
+        silenced: dict[Any, Diagnostic] = {}
+        for report in reports:
+            found |= {_key(d): d for d in report if self._holds(d, reports)}
+            silenced |= {_key(d): d for d in report.suppressed}
         return LintReport(self.title, tuple(found.values()), tuple(silenced.values()))
+
+    def _holds(self, finding: Diagnostic, reports: Sequence[LintReport]) -> bool:
+        """Whether a finding of one trace holds for the launch: what says that something is never done has to be true of
+        all programs that come to that line."""
+        if finding.code in _OF_A_SUITE:
+            return False
+        if finding.code == _NO_STORE:  # a tensor that one kernel of many leaves alone is an option not taken
+            return not any(OPERATIONS.stores[trace.graph.nodes.op].any() for trace in self.traces)
+        if finding.code not in _OF_ALL_TRACES:
+            return True
+        line = _line(finding.location)
+        passing = [r for r, trace in zip(reports, self.traces, strict=True) if line in trace.lines]
+        return all(any(d.code == finding.code and _line(d.location) == line for d in r) for r in passing)
 
     @property
     def title(self) -> str:
@@ -170,3 +200,12 @@ def _told(value: Any) -> Any:
     if isinstance(value, DescriptorArgument):
         return (_told(value.base), value.shape, value.strides, value.block_shape, value.padding)
     return repr(value)
+
+
+def _key(finding: Diagnostic) -> tuple[str, str, str]:
+    """What makes findings of several traces one: the same at one place, but for the numbers."""
+    return finding.code, re.sub(r"\d+", "N", finding.message), str(finding.location)
+
+
+def _line(place: Location | None) -> tuple[str, int]:
+    return ("", 0) if place is None else (place.file, place.line)

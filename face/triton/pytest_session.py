@@ -64,7 +64,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         return
     if os.path.exists(machine) and not machine.endswith(".toml"):
         raise pytest.UsageError(
-            f"--kernscope-triton {machine}: that is no machine; put the option last, or write --kernscope-triton={DEFAULT_MACHINE}"
+            f"--kernscope-triton {machine}: that is no machine; put the option last, or write "
+            f"--kernscope-triton={DEFAULT_MACHINE}"
         )
     try:
         running = session(machine)

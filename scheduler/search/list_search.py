@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DeadlockError, InfeasibleError, PolicyError, did_you_mean
+from ...ir.errors import InfeasibleError, PolicyError, did_you_mean
 from ...ir.tables import IntArray
-from .dag import Dag, find_cycle
-from .dag_arrays import column, make_dag, scratch_of
+from .dag import Dag
+from .dag_arrays import acyclic_dag, column, scratch_of
 from .efforts import Effort, check_effort, check_seed
 from .improving import makespan_ps
 from .priorities import PRIORITIES, by_largest
@@ -48,12 +48,7 @@ def schedule_dag(
     enough for, ``DeadlockError`` where the edges close a cycle, ``PolicyError`` for an unknown rule, effort or seed.
     """
     wanted, seed = check_effort(effort), check_seed(seed)
-    dag = make_dag(durations_ps, engine, channels, edges, release_ps)
-    if dag.has_cycle:
-        arcs = find_cycle(len(dag), dag.order, dag.source, dag.target)
-        nodes = [int(dag.target[arc]) for arc in arcs]
-        cycle = " after ".join(map(str, [*nodes, nodes[0]]))
-        raise DeadlockError(f"the edges close a cycle: {cycle}", help="a task graph has no cycles", nodes=nodes)
+    dag = acyclic_dag(durations_ps, engine, channels, edges, release_ps)
     if isinstance(priority, str) and priority not in PRIORITIES:
         raise PolicyError(f"no priority rule {priority!r}", help=did_you_mean(priority, PRIORITIES, what="rules"))
     given = None if isinstance(priority, str) else column(priority, len(dag), "priority")

@@ -122,7 +122,7 @@ def test_everything_is_as_before_afterwards() -> None:
     assert {name: getattr(torch.cuda, name) for name in before} == before
     assert (torch.Generator, torch.version.cuda) == (generator, version)
     assert x.device.type == "cpu"
-    with pytest.raises(Exception, match="CUDA|cuda"):
+    with pytest.raises(Exception, match=r"CUDA|cuda"):
         torch.ones(2, device="cuda")
 
 

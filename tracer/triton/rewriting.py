@@ -17,7 +17,7 @@ import linecache
 import textwrap
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ...ir.errors import TritonSourceError
 from ...ir.source.location import Location
@@ -207,13 +207,12 @@ class _Rewriter(ast.NodeTransformer):
         made = ast.IfExp(_call(f"{name}_is_open", left), joined, ast.Name(kept, ast.Load()))
         return _placed(made, whole)
 
-    def visit_If(self, node: ast.If) -> ast.AST:
+    def _visit_test(self, node: Any) -> ast.AST:
         self.generic_visit(node)
         node.test = self._condition(node.test)
-        return node
+        return cast(ast.AST, node)
 
-    visit_While = visit_If
-    visit_IfExp = visit_If
+    visit_If = visit_While = visit_IfExp = _visit_test
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)

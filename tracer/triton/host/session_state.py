@@ -26,8 +26,8 @@ class Device:
 @attrs.frozen(eq=False)
 class LaunchRequest:
     """A kernel that is to be run for all programs of a grid. ``options`` are the launch's own words that are no
-    parameters of the kernel (``num_stages``, ...), ``config`` the autotuner's choice, if there was one, ``addresses`` the tensors whose address the
-    script knows."""
+    parameters of the kernel (``num_stages``, ...), ``config`` the autotuner's choice, if there was one, ``addresses``
+    the tensors whose address the script knows."""
 
     kernel: Any
     function: Callable[..., Any]
@@ -54,9 +54,9 @@ class Trial:
 class SessionState:
     """What a session has been asked for and what came of it.
 
-    ``run_launch`` runs a request. ``milliseconds`` is the time that a launch would take on the machine, ``fits`` whether
-    it has room in its scratch. ``configs`` says which configurations of an autotuned kernel are run, ``sweep`` how many
-    of a benchmark's sizes.
+    ``run_launch`` runs a request. ``milliseconds`` is the time that a launch would take on the machine, ``fits``
+    whether it has room in its scratch. ``configs`` says which configurations of an autotuned kernel are run, ``sweep``
+    how many of a benchmark's sizes.
     """
 
     device: Device

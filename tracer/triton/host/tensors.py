@@ -109,10 +109,7 @@ def _of_torch(tensor: Any) -> TensorArgument:
         whole = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
         name = str(tensor.dtype).removeprefix("torch.")
         twin = _TWINS.get(name)
-        if twin is None:
-            memory = whole.numpy()
-        else:
-            memory = whole.view(getattr(torch, twin[0])).numpy().view(twin[1])
+        memory = whole.numpy() if twin is None else whole.view(getattr(torch, twin[0])).numpy().view(twin[1])
         return TensorArgument(
             memory, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()), storage.data_ptr()
         )
@@ -121,12 +118,11 @@ def _of_torch(tensor: Any) -> TensorArgument:
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     """The numpy dtype of torch's, Triton's or numpy's own."""
     name = str(dtype).removeprefix("torch.").removeprefix("tl.")
-    twin = getattr(dtype, "numpy", None)
-    if twin is not None:
-        return np.dtype(twin)
-    if name in _TWINS:
-        return np.dtype(_TWINS[name][1])
-    return np.dtype(name)
+    twin: Any = getattr(dtype, "numpy", None)
+    if twin is None:
+        twin = _TWINS[name][1] if name in _TWINS else name
+    made: np.dtype[Any] = np.dtype(twin)
+    return made
 
 
 class TensorWrapper:

@@ -1,7 +1,7 @@
 """``triton.testing``: benchmarks answer with the time that a launch would take on the machine; nothing is timed.
 
-``do_bench`` calls its function once and sums the times of the launches in it. What launches no kernel of Triton's has no
-such time: NaN. ``perf_report`` runs a benchmark's first size, or all of them where the session is asked for that.
+``do_bench`` calls its function once and sums the times of the launches in it. What launches no kernel of Triton's has
+no such time: NaN. ``perf_report`` runs a benchmark's first size, or all of them where the session is asked for that.
 """
 
 from __future__ import annotations

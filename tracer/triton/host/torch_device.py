@@ -171,7 +171,7 @@ def _mode(torch: Any, session: SessionState) -> Any:
         """``Tensor.to``."""
         device = kwargs.get("device", next((a for a in args[:1] if _is_device(torch, a)), None))
         if isinstance(device, tensor) or (args and isinstance(args[0], tensor)):
-            other = args[0] if args else device
+            other: Any = args[0] if args else device
             kwargs = {"dtype": other.dtype, **kwargs}
             return moved(value, cpu if is_on_cpu(other) else gpu, value.to(cpu, *args[1:], **kwargs))
         if device is None:
@@ -306,14 +306,16 @@ class _Nothing:
         return function
 
 
-def _refused(name: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
+def _refused(name: str) -> type:
+    """A class that cannot be made: it stands in annotations, too."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise TritonNameError(
             f"torch.cuda.{name} is refused by kernscope: launches are run when they are made, and not again",
             help="call the function itself",
         )
 
-    return refuse
+    return type(name, (), {"__init__": refuse})
 
 
 def _answering(value: Any) -> Callable[..., Any]:

@@ -110,7 +110,8 @@ class Autotuner(KernelInterface):
 
     @property
     def __name__(self) -> str:
-        return self.base_fn.__name__
+        name: str = self.base_fn.__name__
+        return name
 
     @__name__.setter
     def __name__(self, name: str) -> None:
@@ -132,7 +133,7 @@ class Autotuner(KernelInterface):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launch with the first configuration that the language accepts and that fits into scratch."""
         session = current_session()
-        self.nargs = dict(zip(self.arg_names, args))
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
         configs = self.prune_configs(kwargs) if len(self.configs) > 1 else self.configs
         try:
             if session.configs == "all" and len(configs) > 1 and not kwargs.get("warmup"):
@@ -232,7 +233,7 @@ class Autotuner(KernelInterface):
 
     def warmup(self, *args: Any, **kwargs: Any) -> Any:
         """What each configuration would run."""
-        self.nargs = dict(zip(self.arg_names, args))
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
         try:
             return [self.fn.warmup(*args, **{**c.all_kwargs(), **kwargs}) for c in self.prune_configs(kwargs)]
         finally:
@@ -280,7 +281,7 @@ class Heuristics(KernelInterface):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launch with them."""
         for name, compute in self.values.items():
-            kwargs[name] = compute({**dict(zip(self.arg_names, args)), **kwargs})
+            kwargs[name] = compute({**dict(zip(self.arg_names, args, strict=False)), **kwargs})
         return self.fn.run(*args, **kwargs)
 
 
