@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,15 @@ __all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type"
 class Type:
     """An element type. ``dtype`` is kernscope's own, ``name`` Triton's."""
 
-    def __init__(self, name: str, dtype: DType) -> None:
+    SINT_TYPES: ClassVar = ["int8", "int16", "int32", "int64"]
+    UINT_TYPES: ClassVar = ["int1", "uint8", "uint16", "uint32", "uint64"]
+    FP_TYPES: ClassVar = ["fp8e4nv", "fp8e5", "fp16", "bf16", "fp32", "fp64"]
+    STANDARD_FP_TYPES: ClassVar = ["fp16", "bf16", "fp32", "fp64"]
+    OTHER_TYPES: ClassVar = ["void"]
+
+    def __init__(self, name: str, dtype: DType | None = None) -> None:
+        name = _TESTED.get(name, name)
+        dtype = dtypes.of(_NAMES.get(name, name)) if dtype is None else dtype
         self.name, self.dtype, self.numpy = name, dtype, dtype.numpy
         self.primitive_bitwidth = 1 if name == "int1" else dtype.itemsize * 8
         self.itemsize = dtype.itemsize
