@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -14,20 +14,22 @@ from ...ir.graph import Graph
 from ...ir.source.frames import own_folders
 from ...ir.source.location import Location
 from ...ir.target import Target
-from ...memory.automatic import placed
+from ...memory.automatic import placed, spread
 from ..recording.sites import SiteTable
 from ..trace import recording
 from .arguments import DescriptorArgument, TensorArgument
 from .constexpr import Constexpr, bare
 from .language.descriptors import Descriptor
 from .recording.facts import AccessFact, Fact
-from .recording.graph import GraphNames, unplaced_graph
+from .recording.graph import GraphNames, kept_for_loops, unplaced_graph
 from .recording.tape import Tape
 from .recording.tracing import Tracing
 from .values.storage import Storage, Storages
 from .values.value import Array, Running, Split, Value, constant
 
 __all__ = ["Chunk", "Launch", "LaunchOptions", "Trace", "launch"]
+
+Placement = Literal["spread", "least"]
 
 #: Lanes of the first attempt: as long as nothing is known of a kernel, little is lost if they have to be divided.
 _FIRST_LANES = 64
@@ -72,14 +74,15 @@ class Trace:
         """Their numbers, ascending: axis 0 of the grid runs fastest."""
         return np.sort(np.concatenate([chunk.programs for chunk in self.chunks]))
 
-    def graph(self, program: int | None = None) -> Graph:
-        """The graph of a program (by default the first), with addresses. Raises ``ArgumentError`` for one that is not
-        of this trace."""
+    def graph(self, program: int | None = None, placement: Placement = "spread") -> Graph:
+        """The graph of a program (by default the first), with addresses: ``"spread"`` over the scratch, as far as it
+        goes, so that little waits for bytes alone; or with the ``"least"`` peak. Raises ``ArgumentError`` for a program
+        that is not of this trace."""
         number = int(self.programs[0]) if program is None else program
         for chunk in self.chunks:
             lanes = np.flatnonzero(chunk.programs == number)
             if len(lanes):
-                return self.launch.graph_of(chunk, int(lanes[0]))
+                return self.launch.graph_of(chunk, int(lanes[0]), placement)
         raise ArgumentError(f"program {number} is not of this trace", help="its programs are in trace.programs")
 
 
@@ -94,6 +97,7 @@ class Launch:
     names: GraphNames
     sites: SiteTable
     storages: list[Storage]
+    num_stages: int = 1
     traces: list[Trace] = attrs.field(factory=list)
     facts: list[Fact] = attrs.field(factory=list)
     splits: int = 0
@@ -107,10 +111,12 @@ class Launch:
         x, y, _ = self.grid
         return program % x, program // x % y, program // (x * y)
 
-    def graph_of(self, chunk: Chunk, lane: int) -> Graph:
+    def graph_of(self, chunk: Chunk, lane: int, placement: Placement = "spread") -> Graph:
         """The graph of a lane, with addresses."""
-        graph, _ = unplaced_graph(chunk.tape, lane, self.storages, self.sites, self.target, self.names)
-        return placed(graph)
+        graph, before = unplaced_graph(chunk.tape, lane, self.storages, self.sites, self.target, self.names)
+        acquired = kept_for_loops(graph, chunk.tape, before, self.num_stages)
+        found = spread(graph, acquired) if placement == "spread" else None
+        return placed(graph, acquired) if found is None else found
 
     def graph(self, program: int = 0) -> Graph:
         """The graph of a program. Raises ``ArgumentError`` for one that the grid has not."""
@@ -142,7 +148,7 @@ def launch(
     storages = Storages(dict(options.addresses))
     given = {name: _argument(name, value, storages) for name, value in arguments.items()}
     sites = SiteTable(call_kernel.__code__, own_folders(()))
-    made = Launch(options.kernel, grid, target, names, sites, storages.all)
+    made = Launch(options.kernel, grid, target, names, sites, storages.all, options.num_stages)
     _Execution(made, function, given, storages, options).run()
     return made
 

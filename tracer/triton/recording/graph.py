@@ -11,7 +11,7 @@ from ....ir.graph import Graph
 from ....ir.indices import LEFT_OUT, Index
 from ....ir.layout import Layout
 from ....ir.ops import OPERATIONS, Kind
-from ....ir.tables import BoundsFault
+from ....ir.tables import BoundsFault, IntArray, Mode
 from ....ir.target import Target
 from ...recording.plans import plain_scalar
 from ...recording.recorder import Read, Recorder
@@ -21,7 +21,7 @@ from ..values.accesses import Access
 from ..values.storage import Storage
 from .tape import Handle, PerLane, Step, Tape
 
-__all__ = ["GraphNames", "unplaced_graph"]
+__all__ = ["GraphNames", "kept_for_loops", "unplaced_graph"]
 
 
 @attrs.frozen
@@ -58,6 +58,29 @@ def unplaced_graph(
                 replay.record(step)
             before.append(trace.recorder.node_count)
     return trace.finish({storage.name: storage.initial() for storage in storages}), before
+
+
+def kept_for_loops(graph: Graph, tape: Tape, before: list[int], num_stages: int) -> IntArray:
+    """By storage the node from which on its bytes are kept for it. What a loop's loads fill is theirs from ``num_stages
+    - 1`` turns before on, so that as many copies rotate: by the loop's own word, or the launch's where the loop has a
+    product."""
+    acquired = graph.acquired.copy()
+    accesses, nodes = graph.accesses, graph.nodes
+    writes = np.flatnonzero(OPERATIONS.loads[nodes.op[accesses.node]] & (accesses.mode == Mode.WRITE))
+    at, of = accesses.node[writes].astype(np.int64), accesses.storage[writes]
+    first = at == acquired[of]
+    at, of = at[first], of[first]
+    products = OPERATIONS.mask(lambda op: op.kind is Kind.MATMUL)[nodes.op]
+    for loop in tape.loops:  # outer loops come first: the innermost one has the last word
+        turns = np.array([before[step] for step in loop.turns], dtype=np.int64)
+        if len(turns) < 3:
+            continue
+        copies = loop.copies or (num_stages if products[turns[0] : turns[-1]].any() else 1)
+        inside = np.flatnonzero((at >= turns[0]) & (at < turns[-1]))
+        turn = np.searchsorted(turns, at[inside], side="right") - 1
+        begin = turns[np.maximum(turn - (copies - 1), 0)]
+        acquired[of[inside]] = begin if copies > 1 else at[inside]
+    return acquired
 
 
 class _Replay:

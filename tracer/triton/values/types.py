@@ -15,6 +15,7 @@ __all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type"
 class Type:
     """An element type. ``dtype`` is kernscope's own, ``name`` Triton's."""
 
+    dtype: DType
     SINT_TYPES: ClassVar = ["int8", "int16", "int32", "int64"]
     UINT_TYPES: ClassVar = ["int1", "uint8", "uint16", "uint32", "uint64"]
     FP_TYPES: ClassVar = ["fp8e4nv", "fp8e5", "fp16", "bf16", "fp32", "fp64"]
