@@ -26,9 +26,11 @@ from ..linter.findings import Failure
 from ..linter.formats.text import FORMATS
 from ..machine.units import format_ps
 from .choices import Choice
+from .colours import painted
 from .options import machine_options, timeout_option
+from .settings import settings
 from .stages import stages
-from .tables import say, table
+from .tables import note, say, table
 
 __all__ = ["triton"]
 
@@ -125,13 +127,16 @@ def triton(
         if configs:
             say("\n".join(_config_lines(running)))
     distinct = list({str(r): r for r in reports if len(r)}.values())
-    if output_format == "full":
-        click.echo(FORMATS[output_format](distinct), nl=False)
-        for failure in failures:
-            say(f"{failure.diagnostic}\n")
-        say(_summary(chosen, reports))
+    if output_format != "full":
+        text = FORMATS[output_format](distinct, failures)
+        click.echo(painted(text) if output_format == "concise" else text, nl=False)
     else:
-        click.echo(FORMATS[output_format](distinct, failures), nl=False)
+        for part in (*distinct, *(failure.diagnostic for failure in failures)):
+            click.echo(painted(f"{part}\n"))
+        say(_summary(chosen, reports))
+    if settings().debug:
+        for failure in failures:
+            click.echo(failure.debug, err=True, nl=False)
     _say_notes(running, script, failed=bool(failures))
     for group in told:
         _write(group[0][0], save, report)
@@ -237,13 +242,13 @@ def _summary(chosen: Sequence[LaunchResult], reports: Sequence[LintReport]) -> s
 
 
 def _say_notes(running: Session, script: str, *, failed: bool) -> None:
-    for note in running.notes:
-        say(f"note: {note}", err=True)
+    for text in running.notes:
+        note(text, err=True)
     if running.launches or failed:
         return
-    say(f"note: {script} launched no kernel", err=True)
+    note(f"{script} launched no kernel", err=True)
     if _holds_tests(script):
-        say(f"note: run its tests: pytest {script} --kernscope-triton", err=True)
+        note(f"run its tests: pytest {script} --kernscope-triton", err=True)
 
 
 def _holds_tests(script: str) -> bool:
