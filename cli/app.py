@@ -22,6 +22,7 @@ from .lint import lint
 from .report import report
 from .run import run
 from .schedule import schedule
+from .solve import solve
 from .timeline import timeline
 from .trace import trace
 
@@ -59,7 +60,7 @@ def app(context: click.Context, debug: bool) -> None:
         context.color = True
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, fit, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, solve, explain, machine):
     app.add_command(_command)
 
 
