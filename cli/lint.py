@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 import attrs
 import click
@@ -22,21 +20,42 @@ from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats.text import FORMATS
 from ..linter.rule_selection import option_values, select_rules
 from ..linter.suppressions import settle_unused
+from .choices import Choice
+from .colours import painted
+from .completion import complete_codes, complete_launches, complete_targets
 from .lint_pool import Key, available_cores, run_jobs
-from .options import Choice, machine_options, timeout_option
+from .options import machine_options, timeout_option
+from .settings import settings
+from .stages import bar, stages
 
 __all__ = ["lint"]
 
+#: The formats for people.
+_PAINTED = ("full", "concise")
 #: What is to be said of the launch that pays no heed to its limit, as the process ends.
 LastWords = Callable[[Failure], None]
 
 
 @click.command(short_help="Lint files, folders and kernels.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
-@click.option("--launch", "launch_name", metavar="NAME", help="Only this launch of each kernel; default: all of them.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATHS...", shell_complete=complete_targets)
+@click.option(
+    "--launch",
+    "launch_name",
+    metavar="NAME",
+    shell_complete=complete_launches,
+    help="Only this launch of each kernel; default: all of them.",
+)
 @click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
-@click.option("--select", metavar="CODES", multiple=True, help="Only these rules: KS201, KS2, ... Repeatable.")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Not these rules. Repeatable.")
+@click.option(
+    "--select",
+    metavar="CODES",
+    multiple=True,
+    shell_complete=complete_codes,
+    help="Only these rules: KS201, KS2, ... Repeatable.",
+)
+@click.option(
+    "--ignore", metavar="CODES", multiple=True, shell_complete=complete_codes, help="Not these rules. Repeatable."
+)
 @click.option("--fail-on", type=Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also with findings.")
 @click.option(
@@ -98,7 +117,7 @@ def lint(
         )
         configs.append(config)
         asked.append(job.configured(config))
-    formatted, debug = FORMATS[output_format], bool(context.find_root().params.get("debug"))
+    formatted, debug = FORMATS[output_format], settings().debug
     # The full form has a line for each already.
     not_linted = functools.partial(_not_linted, debug=debug, says_so=output_format != "full")
     ours, errors = sys.stdout, sys.stderr  # an author's code has others in their place
@@ -126,8 +145,9 @@ def lint(
         configs[number].apply(report, asked[number].target.source)
         for number, report in zip(of_report, settle_unused(reports), strict=True)
     ]
-    click.echo(formatted(told, failures), nl=False)
-    for line in [*map(printable_lines, notes), *not_linted(failures)]:
+    text = formatted(told, failures)
+    click.echo(painted(text) if output_format in _PAINTED else text, nl=False)
+    for line in [*map(printable_lines, [] if settings().quiet else notes), *not_linted(failures)]:
         click.echo(line, err=True)
     if failures:
         context.exit(2)
@@ -177,15 +197,17 @@ def _answers(
         done = [_here(job, None, "all", last_words) for job in asked]
         return {(number, n): answer for number, answers in enumerate(done) for (_, n), answer in answers.items()}
     if processes is not None or len(asked) != 1:
-        with _progress(len(asked)) as progress:
+        with bar(len(asked), "linting") as progress:
             return run_jobs(asked, processes=processes or available_cores(), timeout_s=timeout_s, progress=progress)
     (job,) = asked
-    answers = _here(job, timeout_s, "only", last_words)
+    with stages() as tell:
+        tell("linting")
+        answers = _here(job, timeout_s, "only", last_words)
     found = answers.get((0, -1))
     if not isinstance(found, Found) or len(answers) == 2 or not found.launches:
         return answers
     several = [attrs.evolve(job, launch=launch) for launch in found.launches]
-    with _progress(len(several)) as progress:
+    with bar(len(several), "linting") as progress:
         done_apart = run_jobs(several, processes=available_cores(), timeout_s=timeout_s, progress=progress)
     return {(0, -1): found, **{(0, launch): answer for (launch, _), answer in done_apart.items()}}
 
@@ -196,12 +218,3 @@ def _here(job: LintJob, timeout_s: float | None, share: Share, last_words: LastW
     perform(job, answers.append, timeout_s=timeout_s, share=share, last_words=last_words)
     first = -1 if isinstance(answers[0], Found) else 0
     return {(0, first + n): answer for n, answer in enumerate(answers)}
-
-
-def _progress(count: int) -> contextlib.AbstractContextManager[Callable[[int, int, str], None]]:
-    """A bar on a terminal, if there is something to wait for."""
-    if count < 2 or not sys.stderr.isatty():
-        return contextlib.nullcontext(lambda done, total, last: None)
-    module: Any = importlib.import_module(".progress", __package__)
-    bar: contextlib.AbstractContextManager[Callable[[int, int, str], None]] = module.LaunchProgress()
-    return bar
