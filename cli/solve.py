@@ -11,7 +11,7 @@ from ..scheduler.policy.solve_dag import SolvedDag, solve_dag
 from ..scheduler.search.efforts import EFFORTS
 from ..scheduler.task_files.reading import FORMATS, read_task_graph
 from ..scheduler.task_files.task_graph import TaskGraph
-from .options import Choice
+from .choices import Choice
 from .tables import percent, say
 
 __all__ = ["solve"]
