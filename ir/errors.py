@@ -52,6 +52,7 @@ __all__ = [
     "ScratchOverflowError",
     "ShapeError",
     "TargetMismatchError",
+    "TaskFileError",
     "TimeLimitError",
     "TracedValueError",
     "UnknownNameError",
@@ -354,6 +355,13 @@ class MemoryLimitError(KernscopeError, MemoryError):
 
     code = "KE406"
     fix = "Execute a smaller launch; tracing, linting and scheduling need no tensor's memory."
+
+
+class TaskFileError(KernscopeError, ValueError):
+    """A task graph's file that is missing, or not in the format that it is read as."""
+
+    code = "KE407"
+    fix = "Mend the line that the message names, or say which format it is: `kernscope solve --format`."
 
 
 class OptionError(KernscopeError, ValueError):
