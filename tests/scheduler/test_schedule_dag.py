@@ -158,7 +158,7 @@ def _one_after_another(case: dict[str, Any], order: tuple[int, ...], nbytes: lis
 @settings(max_examples=150, deadline=None)
 def test_scratch_is_a_hard_limit(case: dict[str, Any], data: st.DataObject, limit: int, effort: str) -> None:
     """A schedule within scratch keeps every rule and never holds more; the error comes only where the nodes in program
-    order, one after another, hold more, and says how much that is; with so much, there is a schedule."""
+    order, one after another, hold more, and says how much is enough; with so much, there is a schedule."""
     n = len(case["durations_ps"])
     nbytes = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     try:
@@ -167,7 +167,7 @@ def test_scratch_is_a_hard_limit(case: dict[str, Any], data: st.DataObject, limi
         found = re.search(r"node \d+ needs (\d+) B", str(error))
         assert found is not None and int(found[1]) > limit
         if all(a < b for a, b in case["edges"]):
-            assert int(found[1]) == _one_after_another(case, tuple(range(n)), nbytes)
+            assert int(found[1]) <= _one_after_another(case, tuple(range(n)), nbytes)
         check_feasible(schedule_dag(**case, scratch=(nbytes, int(found[1])), effort=effort), case)
         return
     check_feasible(start, case)
