@@ -20,19 +20,6 @@ __all__ = [
     "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "maximum", "minimum", "power", "two", "umulhi",
     "where",
 ]  # fmt: skip
-    "FUNCTIONS",
-    "PropagateNan",
-    "cdiv",
-    "clamp",
-    "dot",
-    "fdiv",
-    "fma",
-    "maximum",
-    "minimum",
-    "power",
-    "umulhi",
-    "where",
-]
 
 _F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
 
