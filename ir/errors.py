@@ -53,6 +53,7 @@ __all__ = [
     "ScriptFailedError",
     "ShapeError",
     "TargetMismatchError",
+    "TaskFileError",
     "TimeLimitError",
     "TracedValueError",
     "TritonCompileError",
@@ -360,6 +361,13 @@ class MemoryLimitError(KernscopeError, MemoryError):
 
     code = "KE406"
     fix = "Execute a smaller launch; tracing, linting and scheduling need no tensor's memory."
+
+
+class TaskFileError(KernscopeError, ValueError):
+    """A task graph's file that is missing, or not in the format that it is read as."""
+
+    code = "KE407"
+    fix = "Mend the line that the message names, or say which format it is: `kernscope solve --format`."
 
 
 class OptionError(KernscopeError, ValueError):

@@ -180,7 +180,7 @@ def test_version_and_help(kernscope):
     """``--version`` is the package's; every command has help."""
     assert ks.__version__ in kernscope("--version").out
     listed = kernscope("--help").out
-    for command in ("trace", "lint", "schedule", "run", "draw", "report", "explain", "machine"):
+    for command in ("trace", "lint", "schedule", "run", "draw", "report", "solve", "explain", "machine"):
         assert command in listed
         assert "Usage: kernscope" in kernscope(command, "--help").out
 

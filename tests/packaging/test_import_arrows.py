@@ -67,6 +67,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "tracer.triton": {"tracer.values", "tracer.recording"},
     "machine.presets": set(),
     "scheduler.search": set(),
+    "scheduler.task_files": set(),
     "scheduler.policy": {"scheduler.search"},
     "scheduler.result": {"scheduler.search", "scheduler.policy"},
     "linter.analyses": set(),

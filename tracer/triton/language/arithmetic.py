@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,10 @@ from ..values.arithmetic import elementwise, is_float
 from ..values.value import Running, Value, lift
 from . import shapes
 
-__all__ = ["FUNCTIONS", "cdiv", "clamp", "dot", "fdiv", "fma", "maximum", "minimum", "power", "umulhi", "where"]
+__all__ = [
+    "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "maximum", "minimum", "power", "two", "umulhi",
+    "where",
+]  # fmt: skip
 
 _F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
 
@@ -86,8 +90,26 @@ FUNCTIONS.update(
     if name in OPERATIONS
 )
 
-maximum = two("maximum")
-minimum = two("minimum")
+
+class PropagateNan(enum.Enum):
+    """``tl.PropagateNan``: what a comparison makes of NaN. Where nothing is said, NaN wins."""
+
+    NONE = 0
+    ALL = 0xFFFF
+
+
+def _extremum(name: str) -> Callable[..., Value]:
+    def call(x: Any, y: Any, propagate_nan: Any = PropagateNan.ALL) -> Value:
+        found = elementwise(name, lift(x), y)
+        if bare(propagate_nan) is not PropagateNan.NONE or not is_float(found.numpy):
+            return found
+        return where(is_nan(x), y, where(is_nan(y), x, found))
+
+    call.__name__, call.__doc__ = name, f"``tl.{name}``."
+    return call
+
+
+maximum, minimum = _extremum("maximum"), _extremum("minimum")
 power = two("pow")
 
 
@@ -111,6 +133,31 @@ def sign_bit(x: Any) -> Value:
     return elementwise("lt", elementwise("copysign", 1.0, lift(x)), 0.0)
 
 
+def erfc(x: Any) -> Value:
+    """One less the error function."""
+    return elementwise("sub", 1.0, elementwise("erf", lift(x)))
+
+
+def exp10(x: Any) -> Value:
+    """Ten to the power x."""
+    return elementwise("pow", 10.0, lift(x))
+
+
+def reciprocal(x: Any) -> Value:
+    """One over x."""
+    return elementwise("div", 1.0, lift(x))
+
+
+def positive_difference(x: Any, y: Any) -> Value:
+    """``x - y`` where that is above 0, else 0."""
+    return elementwise("maximum", elementwise("sub", lift(x), y), 0.0)
+
+
+def saturated(x: Any) -> Value:
+    """x kept between 0 and 1."""
+    return elementwise("minimum", elementwise("maximum", lift(x), 0.0), 1.0)
+
+
 def where(condition: Any, x: Any, y: Any) -> Value:
     """``tl.where``."""
     condition = lift(condition)
@@ -131,7 +178,8 @@ def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> Value:
 
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = None) -> Value:
     """``tl.clamp``."""
-    return elementwise("minimum", elementwise("maximum", lift(x), min), max)
+    propagate = PropagateNan.ALL if propagate_nan is None else propagate_nan
+    return minimum(maximum(lift(x), min, propagate), max, propagate)
 
 
 def umulhi(x: Any, y: Any) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from ..values.types import TYPES, BlockType, PointerType, Type
 from ..values.value import Array, MadeBy, Running, Split, Value, along_lanes, lift, under_rank
 
 __all__ = [
-    "arange", "bitcast", "broadcast", "broadcast_to", "cast", "cat", "expand_dims", "flip", "full", "getitem",
+    "arange", "bitcast", "bits_as",
+    "broadcast", "broadcast_to", "cast", "cat", "expand_dims", "flip", "full", "getitem",
     "interleave", "join", "part_of", "permute", "ravel", "reshape", "shape_of", "split", "squeeze", "trans",
     "unsqueeze", "view_as", "zeros", "zeros_like",
 ]  # fmt: skip
@@ -100,6 +102,15 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
 def bitcast(x: Value, dtype: Any) -> Value:
     """The same bits as another type."""
     return cast(x, dtype, bitcast=True)
+
+
+def bits_as(name: str) -> Callable[[Any], Value]:
+    """The function that takes a number's bits as another type's."""
+
+    def call(x: Any) -> Value:
+        return cast(x, TYPES[name], bitcast=True)
+
+    return call
 
 
 def _bits(x: Value, dtype: Type) -> Value:

@@ -421,15 +421,10 @@ class Tracing:
             raise self.refused(
                 "a program waits for one that has not run yet", "programs run one after the other: none can wait"
             )
-        data, _ = self._read(Access(pointer, None, pointer.shape, self.lanes), leaves=False)
-        old = cast(lift(expected), data.dtype)
-        new = cast(lift(value), data.dtype)
-        # What is found is compared, and put back where it is not what was expected.
-        left = np.where(data == old.array, new.array, data)
-        found = self.atomic(
-            "xchg", pointer, Value([left], pointer.shape, made_by=None, stack=self.here()), None, is_used=True
-        )
-        return found
+        before = self.load(pointer, None, None)
+        left = elementwise("where", elementwise("eq", before, expected), value, before)
+        self.atomic("xchg", pointer, left, None, is_used=False)
+        return before
 
     def rollback(self) -> None:
         """Take back what was stored."""

@@ -49,6 +49,7 @@ _FLOATING = frozenset(
         "nextafter",
     ]
 )
+_OF_INTEGERS = frozenset({"and", "or", "xor", "not", "shl", "shr", "truncdiv", "mulhi"})
 _BF16, _F16 = dtypes.of("bf16").numpy, np.dtype(np.float16)
 
 
@@ -213,10 +214,17 @@ def _item(x: Any) -> Any:
 
 def _common(name: str, values: Sequence[Value], weak: Sequence[bool]) -> np.dtype[Any]:
     operands = list(zip(values, weak, strict=True))[1 if name == "where" else 0 :]
+    if name in _OF_INTEGERS and any(is_float(v.numpy) for v, _ in operands):
+        types = " and ".join(str(v.dtype) for v, _ in operands)
+        raise Running.tracing.refused(
+            f"invalid operands of type {types} for `{name}`", "it takes integers: x.to(tl.int32)"
+        )
     common, is_weak = operands[0][0].numpy, operands[0][1]
     for other, other_weak in operands[1:]:
         common = promoted(common, other.numpy, is_weak, other_weak, name in ("div", "rem"))
         is_weak = is_weak and other_weak
+    if name in ("shl", "shr") and values[0].numpy.kind == "i" and common.kind == "u":
+        return np.dtype(f"i{common.itemsize}")  # the sign is that of what is shifted
     if (name == "div" or name in _FLOATING) and not is_float(common):
         return np.dtype(np.float32)
     if common.kind == "b" and name in ("add", "sub", "mul", "neg", "abs", "truncdiv", "rem", "shl", "shr", "fma"):
@@ -278,12 +286,9 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
     tracing = Running.tracing
     pointers = [v for v in values if v.storage is not None]
     pointer = pointers[0]
+    place = next(i for i, v in enumerate(values) if v is pointer)
     stack, roots, undefined = tracing.here(), roots_of(values), _undefined_of(values, rank)
-    if (
-        name in ("add", "sub")
-        and len(pointers) == 1
-        and values[0 if name == "sub" else values.index(pointer)] is pointer
-    ):
+    if len(pointers) == 1 and (name == "add" or (name == "sub" and place == 0)):
         other = next(v for v in values if v is not pointer)
         sign = -1 if name == "sub" else 1
         parts = [under_rank(p, rank) for p in pointer.parts]
@@ -303,6 +308,8 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
         arrays = [under_rank(_array(v), rank) for v in values]
         chosen = np.where(arrays[0], arrays[1], arrays[2])
         return Value([chosen], shape, storage=pointer.storage, roots=roots, undefined=undefined, stack=stack)
+    if name == "where" and len(pointers) == 2 and values[0].shape == ():
+        return pointers[0] if bool(values[0].only()) else pointers[1]
     if name in _COMPARISONS:
         plain = [Value(v.parts, v.shape) if v.storage is None else tracing.address_of(v) for v in values]
         return elementwise(name, *plain)

@@ -50,6 +50,22 @@ class Running:
     tracing: Any = None
 
 
+class Sizes(tuple[int, ...]):
+    """A shape, as kernels compare it: with tuples and with lists."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, list | tuple):
+            return tuple.__eq__(self, tuple(map(bare, other)))
+        return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
 class Value:
     """See the module. ``storage`` is what a pointer points into, ``roots`` the values with nodes that a lazy one was
     computed from, ``undefined`` ``(lanes or 1, *shape)`` marks elements that a masked load left undefined, ``wrapped``
@@ -82,7 +98,7 @@ class Value:
         wrapped: tuple[int, str] | None = None,
         stack: int = -1,
     ) -> None:
-        self.parts, self.shape, self.how, self.storage = list(parts), tuple(shape), how, storage
+        self.parts, self.shape, self.how, self.storage = list(parts), Sizes(shape), how, storage
         self.made_by, self.roots, self.undefined, self.wrapped, self.stack = made_by, roots, undefined, wrapped, stack
         self.handle: Any = None
         self._array: Array | None = None
