@@ -67,8 +67,8 @@ def missing_name(module: str, name: str, known: Mapping[str, Any]) -> TritonName
 _TABLE = "docs/triton.md lists every name of triton.language: whether it runs, or why it is refused"
 
 
-class _TritonError(Exception):
-    """``triton.TritonError``: what scripts catch. What kernscope refuses is a ``TritonCompileError``."""
+#: ``triton.TritonError``, which scripts catch: what Triton's compiler would refuse.
+_TritonError = TritonCompileError
 
 
 class _OutOfResources(_TritonError):
