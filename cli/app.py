@@ -26,6 +26,7 @@ from .settings import Settings, with_settings
 from .solve import solve
 from .timeline import timeline
 from .trace import trace
+from .triton import triton
 
 __all__ = ["main", "program"]
 
@@ -53,7 +54,7 @@ def app() -> None:
     """See what a tile kernel will do on an accelerator: trace it once, then schedule, lint, execute and draw it."""
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, fit, solve, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, solve, triton, explain, machine):
     app.add_command(with_settings(_command))
 with_settings(app)
 

@@ -19,7 +19,8 @@ ROOT_FOLDER = "(root)"
 # Folder -> folders it may import besides itself. `kernels` is apart: it may use the public names only.
 MAY_IMPORT: dict[str, set[str]] = {
     "ir": set(),
-    "tracer": {"ir"},
+    # A front end without scopes has its allocations placed.
+    "tracer": {"ir", "memory"},
     "memory": {"ir"},
     "machine": {"ir"},
     "scheduler": {"ir", "machine"},
@@ -63,6 +64,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "tracer.values": set(),
     "tracer.recording": {"tracer.values"},
     "tracer.language": {"tracer.values", "tracer.recording"},
+    "tracer.triton": {"tracer.values", "tracer.recording"},
     "machine.presets": set(),
     "scheduler.search": set(),
     "scheduler.task_files": set(),
@@ -78,6 +80,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "backends.timelines": set(),
     "backends.report": {"backends.graph_picture", "backends.timelines"},
     "face.guard": set(),
+    "face.triton": {"face.guard"},
 }
 
 
