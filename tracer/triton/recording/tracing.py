@@ -137,9 +137,9 @@ class Tracing:
             number = next(i for i in range(place, len(operands)) if not isinstance(operands[i], Handle))
             given = how.operands[number]
             x = given if isinstance(given, Value) else lift(given)
-            numbers = Value(
-                [cast_numbers(x.array.reshape(len(x.array), *(1,) * len(value.shape)), common)], value.shape
-            )
+            column = x.array.reshape(len(x.array), -1)[:, 0]  # they are all the same, whether written out or not
+            column = cast_numbers(column.reshape(-1, *(1,) * len(value.shape)), common)
+            numbers = Value([column], value.shape)
             operands[number] = self._filled(value.shape, numbers, value.stack)
         ready = tuple(operands)
         result = dtypes.of_numpy(np.dtype(np.bool_)) if dtype.kind == "bool" else dtypes.of_numpy(common)
