@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -238,3 +239,22 @@ def test_zeros_that_are_scaled_by_a_column() -> None:
 
         kernel[(1,)](out, M=8, N=16)
     assert (out == 2).all()
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "int8", "bool", "int64"])
+def test_a_copy_of_every_dtype(name: str) -> None:
+    """Also of those that numpy has no name for."""
+    kind = getattr(ml_dtypes, name, None) or getattr(np, name.replace("bool", "bool_"))
+    x = (np.arange(64) % 2).astype(kind)
+    out = np.zeros_like(x)
+    with ks.triton.session():
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def copy(out, x, N: tl.constexpr):  # type: ignore[no-untyped-def]
+            at = tl.program_id(0) * N + tl.arange(0, N)
+            tl.store(out + at, tl.load(x + at))
+
+        copy[(4,)](out, x, N=16)
+    assert np.array_equal(out, x)

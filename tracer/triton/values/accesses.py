@@ -177,12 +177,14 @@ class Access:
         if first < 0 or last >= len(memory):
             return None
         size = memory.itemsize
-        return np.lib.stride_tricks.as_strided(
-            memory[int(self.base[0]) :],
+        # By its bits: numpy's interface of arrays has no name for the dtypes of f8.
+        view: Array = np.lib.stride_tricks.as_strided(
+            memory.view(np.dtype(f"u{size}"))[int(self.base[0]) :],
             (len(self.base), *self.shape),
             (step * size, *[s * size for s in strides]),
             writeable=True,
         )
+        return view.view(memory.dtype)
 
     def is_disjoint(self) -> bool:
         """Whether, of a strided access, no element of memory is met twice, in one lane or in several."""
