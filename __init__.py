@@ -40,6 +40,7 @@ from .tracer.values.hbm import HbmRegion, HbmTensor, Pointer, Ref
 
 if TYPE_CHECKING:  # loaded on first use, see __getattr__
     from .backends.networkx_view import to_networkx
+    from .face import triton
     from .face.presentation import Drawing, Timeline, draw, report, timeline
 
 __version__ = metadata.version("kernscope")
@@ -53,6 +54,8 @@ _LAZY = {
     "timeline": ".face.presentation",
     "to_networkx": ".backends.networkx_view",
 }
+#: A part of kernscope with names of its own, loaded on first use, too.
+_LAZY_MODULES = {"triton": ".face.triton"}
 
 __all__ = [
     *errors.__all__,
@@ -108,11 +111,14 @@ __all__ = [
     "tl",
     "to_networkx",
     "trace",
+    "triton",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        return importlib.import_module(_LAZY_MODULES[name], __name__)
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name], __name__), name)
     if name.startswith("_"):  # what Python's own protocols ask for
@@ -125,4 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY})
+    return sorted({*globals(), *__all__, *_LAZY, *_LAZY_MODULES})

@@ -53,13 +53,13 @@ def _number(context: click.Context, parameter: click.Parameter, value: float) ->
     return value
 
 
-def timeout_option(help: str) -> Callable[[F], F]:
+def timeout_option(help: str, default: float = DEFAULT_TIMEOUT_S) -> Callable[[F], F]:
     """``--timeout``, of every command that runs an author's code."""
     return click.option(
         "--timeout",
         "timeout_s",
         type=click.FloatRange(min=0, min_open=True, max=1e6),
-        default=DEFAULT_TIMEOUT_S,
+        default=default,
         show_default=True,
         callback=_number,
         metavar="SECONDS",

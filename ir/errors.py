@@ -51,11 +51,17 @@ __all__ = [
     "RuleError",
     "ScopeError",
     "ScratchOverflowError",
+    "ScriptFailedError",
     "ShapeError",
     "TargetMismatchError",
     "TaskFileError",
     "TimeLimitError",
     "TracedValueError",
+    "TritonCompileError",
+    "TritonDescriptorError",
+    "TritonNameError",
+    "TritonSessionError",
+    "TritonSourceError",
     "UnknownNameError",
     "UnmatchedMessageError",
     "UseAfterScopeError",
@@ -433,6 +439,49 @@ class ClusterError(KernscopeError, ConnectionError):
 
     code = "KE510"
     fix = "Start it, or give the address of one that runs: `dask scheduler` prints its own."
+
+
+class TritonNameError(KernscopeError, AttributeError):
+    """A name of Triton's that kernscope does not answer, or refuses."""
+
+    code = "KE601"
+    fix = "The documentation of Triton kernels lists every name: whether it runs, or why it is refused."
+
+
+class TritonCompileError(KernscopeError, ValueError):
+    """A kernel that Triton's compiler would refuse: a failed `static_assert`, a size that is no power of two, shapes
+    or types that do not go together."""
+
+    code = "KE602"
+    fix = "Change what the message names; of several configurations the next one is tried."
+
+
+class TritonSourceError(KernscopeError, OSError):
+    """A Triton kernel whose source cannot be read, or is not what was imported."""
+
+    code = "KE603"
+    fix = "Write the kernel as a function with `def`, in a file or a notebook's cell."
+
+
+class TritonSessionError(KernscopeError, RuntimeError):
+    """A Triton kernel that was launched outside a session, or called like a function, or a session within another."""
+
+    code = "KE604"
+    fix = "Launch it inside `with ks.triton.session():`, or run its script by `kernscope triton`."
+
+
+class TritonDescriptorError(KernscopeError, AssertionError):
+    """A tensor descriptor that Triton would refuse."""
+
+    code = "KE605"
+    fix = "Its last dimension is contiguous, its other strides are multiples of 16 bytes, its lists are equally long."
+
+
+class ScriptFailedError(KernscopeError, RuntimeError):
+    """A script that raised an error of its own while it ran in a session, such as a failed assert."""
+
+    code = "KE606"
+    fix = "The line that the message names raised it; what its launches did until then is told all the same."
 
 
 class InternalError(KernscopeError, RuntimeError):

@@ -63,8 +63,9 @@ class Reason(enum.IntEnum):
     MESSAGE = 1
     CREDIT = 2
     FIFO = 3
-    WAR = 4
-    WAW = 5
+    CONTROL = 4
+    WAR = 5
+    WAW = 6
 
     @property
     def label(self) -> str:

@@ -246,6 +246,15 @@ def wait(x: Array, *, result: DType, operands: Sequence[Operand]) -> None:
     """Wait for a posted receive; gives its tile. Example: ``kv = tl.wait(future)``."""
 
 
+# --- control --------------------------------------------------------------------------------------------------------
+
+
+@_declared(Family.CONTROL, Kind.NONE, "", lambda operands: _none(()), _nothing, writes_to=Space.NOWHERE)
+def decide(*values: Array, result: DType, operands: Sequence[Operand]) -> None:
+    """The program has read values, and decides by them what comes next: all of that waits for it. Example: ``if
+    tl.load(flag): ...``."""
+
+
 # --- markers --------------------------------------------------------------------------------------------------------
 
 

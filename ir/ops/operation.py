@@ -82,6 +82,7 @@ class Family(enum.StrEnum):
     REARRANGEMENT = "rearrangement"
     CONTRACTION = "contraction"
     MESSAGE = "message"
+    CONTROL = "control"
     MARKER = "marker"
 
 

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.permutations import inverse_permutation
 from ...ir.errors import InfeasibleError, PolicyError, did_you_mean
 from ...ir.tables import IntArray
 from .dag import Dag
 from .dag_arrays import acyclic_dag, column, scratch_of
 from .efforts import Effort, check_effort, check_seed
 from .improving import makespan_ps
+from .least_scratch import LARGEST_BEAM, least_scratch_order
 from .priorities import PRIORITIES, by_largest
-from .scratch_limit import in_program_order, program_order_need, within_scratch
+from .scratch_limit import in_order, need_in_order, within_scratch
 from .solving import Solving
 
 __all__ = ["schedule_dag"]
@@ -43,7 +45,8 @@ def schedule_dag(
     that is tried at random; the same arrays and seed give the same times.
 
     Event-driven list scheduling, several rules, forward-backward improvement, local search (see :func:`search`); under
-    ``scratch`` several rules, perturbed ones at ``"high"``, and program order where all others come to a dead end.
+    ``scratch`` several rules, perturbed ones at ``"high"``; where all come to a dead end, program order, and at last an
+    order of least scratch (:mod:`.least_scratch`).
     Raises ``InfeasibleError`` for arrays that do not fit together and where no order was found that the scratch is
     enough for, ``DeadlockError`` where the edges close a cycle, ``PolicyError`` for an unknown rule, effort or seed.
     """
@@ -71,13 +74,24 @@ def _search_within(
         start = within_scratch(dag, by_largest(priority), nbytes, limit)
         if start is not None and (best is None or makespan_ps(dag, start) < makespan_ps(dag, best)):
             best = start
-    if best is None:
-        best = in_program_order(dag, nbytes, limit)
     if best is not None:
         return best
-    need = program_order_need(dag, nbytes)
+    need, how = need_in_order(dag, dag.order, nbytes), "in program order"
+    if need.nbytes > limit and len(dag) <= LARGEST_BEAM:
+        order = least_scratch_order(dag, nbytes)
+        found = need_in_order(dag, order, nbytes)
+        if found.nbytes < need.nbytes:
+            need, how = found, "in the best order found"
+        if need.nbytes <= limit:
+            # By that order as a priority something may run at once; where that comes to a dead end, one by one.
+            start = within_scratch(dag, inverse_permutation(order), nbytes, limit)
+            best = in_order(dag, order, nbytes, limit) if start is None else start
+    elif need.nbytes <= limit:
+        best = in_order(dag, dag.order, nbytes, limit)
+    if best is not None:
+        return best
     raise InfeasibleError(
-        f"no order was found that {limit:,} B of scratch are enough for: in program order, one node after another, "
+        f"no order was found that {limit:,} B of scratch are enough for: {how}, one node after another, "
         f"node {need.node} needs {need.nbytes:,} B",
         help=f"give {need.nbytes:,} B of scratch, make the results smaller, or put their readers closer to them",
     )

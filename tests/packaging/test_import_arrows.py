@@ -19,7 +19,8 @@ ROOT_FOLDER = "(root)"
 # Folder -> folders it may import besides itself. `kernels` is apart: it may use the public names only.
 MAY_IMPORT: dict[str, set[str]] = {
     "ir": set(),
-    "tracer": {"ir"},
+    # A front end without scopes has its allocations placed.
+    "tracer": {"ir", "memory"},
     "memory": {"ir"},
     "machine": {"ir"},
     "scheduler": {"ir", "machine"},
@@ -37,11 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Folder -> packages of others it may import. Only `backends` knows a drawing library, or networkx.
 MAY_USE: dict[str, set[str]] = {
-    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numpy"},
+    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numba", "numpy"},
     "tracer": {"attr", "attrs", "ml_dtypes", "numpy"},
     "memory": {"attr", "attrs", "numpy"},
     "machine": {"attr", "attrs", "numpy"},
-    "scheduler": {"attr", "attrs", "numba", "numpy", "ortools"},
+    "scheduler": {"attr", "attrs", "numpy", "ortools"},
     "analysis": {"attr", "attrs"},
     "checker": {"attr", "attrs", "numpy"},
     "linter": {"attr", "attrs", "numpy"},
@@ -63,6 +64,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "tracer.values": set(),
     "tracer.recording": {"tracer.values"},
     "tracer.language": {"tracer.values", "tracer.recording"},
+    "tracer.triton": {"tracer.values", "tracer.recording"},
     "machine.presets": set(),
     "scheduler.search": set(),
     "scheduler.task_files": set(),
@@ -79,6 +81,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "backends.report": {"backends.graph_picture", "backends.timelines"},
     "face.guard": set(),
     "face.sweeping": {"face.guard"},
+    "face.triton": {"face.guard"},
 }
 
 
