@@ -87,7 +87,7 @@ NAMES: dict[str, Any] = {
     "multiple_of": control.multiple_of,
     "num_programs": control.num_programs,
     "permute": shapes.permute,
-    "pi32_t": TYPES["int32"],
+    "pi32_t": PointerType(TYPES["int32"]),
     "pointer_type": PointerType,
     "program_id": control.program_id,
     "range": control.range_,

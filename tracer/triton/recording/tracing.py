@@ -16,7 +16,7 @@ from ....ir.source.location import Location
 from ...recording.plans import plain_scalar
 from ...recording.sites import SiteTable
 from ..values.accesses import Access
-from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, roots_of
+from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_float, roots_of
 from ..values.storage import Storages
 from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
 from .facts import AccessFact, Fact, FactKind
@@ -369,6 +369,8 @@ class Tracing:
         value = lift(value)
         access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic")
         storage, dtype = access.storage, access.storage.memory.dtype
+        if dtype.itemsize < 4 and not is_float(dtype):
+            raise self.refused(f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats")
         self.use([value], f"the atomic on {storage.name}", stack, mask)
         value = cast(value, dtype)
         handle = self.handle(value)
