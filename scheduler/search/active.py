@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.compiling import LARGEST_COMPILED, run_loop
 from ...ir.tables import IntArray
-from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag
 
 __all__ = ["WHOLE_WAIT", "active_schedule"]

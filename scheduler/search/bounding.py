@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ...ir.arrays.compiling import LARGEST_COMPILED
 from ...ir.tables import IntArray
 from .bounds import engine_bounds, loaded_path_ps
-from .compiling import LARGEST_COMPILED
 from .dag import Dag
 from .destructive import refuted_up_to
 from .heads import HeadsAndTails, heads_and_tails

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.arrays.compiling import LARGEST_COMPILED, number_loop
 from ...ir.arrays.permutations import group_starts, inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import LARGEST_COMPILED, number_loop
 from .dag import Dag
 from .edge_finding import bisect_pass
 
 __all__ = ["refuted_up_to"]
 
-#: What this takes a node, beside the loops that :mod:`.compiling` has its numbers from.
+#: What this takes a node, beside the loops that :mod:`kernscope.ir.arrays.compiling` has its numbers from.
 _TIMES_A_LIST = 500
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from ...ir.arrays.compiling import LARGEST_COMPILED, run_loop
 from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag
 
 __all__ = ["ScratchNeed", "in_order", "need_in_order", "within_scratch"]

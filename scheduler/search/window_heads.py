@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.compiling import run_loop
 from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import run_loop
 from .dag import Dag
 
 __all__ = ["raised_heads"]

@@ -38,11 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Folder -> packages of others it may import. Only `backends` knows a drawing library, or networkx.
 MAY_USE: dict[str, set[str]] = {
-    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numpy"},
+    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numba", "numpy"},
     "tracer": {"attr", "attrs", "ml_dtypes", "numpy"},
     "memory": {"attr", "attrs", "numpy"},
     "machine": {"attr", "attrs", "numpy"},
-    "scheduler": {"attr", "attrs", "numba", "numpy", "ortools"},
+    "scheduler": {"attr", "attrs", "numpy", "ortools"},
     "analysis": {"attr", "attrs"},
     "checker": {"attr", "attrs", "numpy"},
     "linter": {"attr", "attrs", "numpy"},

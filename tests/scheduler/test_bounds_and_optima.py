@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import schedule_dag
+from kernscope.ir.arrays import compiling as loops
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
 from kernscope.kernels.layer_norm import layer_norm
 from kernscope.kernels.rms_norm import rms_norm
 from kernscope.scheduler.policy.optimal import SolverLimit, solve
-from kernscope.scheduler.search import compiling as loops
 from kernscope.scheduler.search.active import WHOLE_WAIT, active_schedule
 from kernscope.scheduler.search.bounding import Bounding, quick_bounds, raised_bounds
 from kernscope.scheduler.search.dag import Dag, longest_to_end

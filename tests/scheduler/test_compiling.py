@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from problemgen import problems
 
 from kernscope import schedule_dag
+from kernscope.ir.arrays import compiling as loops
 from kernscope.scheduler.policy.lower_bounds import lower_bounds
 from kernscope.scheduler.policy.policies import Deadlock, run_policy
 from kernscope.scheduler.policy.problem import Problem
 from kernscope.scheduler.policy.registry import LADDER, policy_of
 from kernscope.scheduler.result.slack import slack_ps
-from kernscope.scheduler.search import compiling as loops
 from kernscope.scheduler.search.critical_search import search_critical_chain
 from kernscope.scheduler.search.dag import longest_to_end
 from kernscope.scheduler.search.dag_arrays import make_dag

@@ -104,7 +104,7 @@ HEADS: dict[str, tuple[int, int, int]] = {
 }
 PLACED: dict[str, tuple[int, int, int, int]] = {
     "30 short": (2352, 1968, 1968, 9),
-    "60 long": (7200, 6160, 5952, 249),
+    "60 long": (7200, 5952, 5952, 249),
     "150 mixed": (5024, 4560, 4560, 12),
     "400 long": (40912, 37872, 36080, 13),
 }
