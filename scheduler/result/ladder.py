@@ -42,7 +42,7 @@ class LadderRow:
         return self.schedule.ratio if self.schedule else None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Ladder:
     """The rows in the order asked for. ``bounds`` hold for all of them; None where the graph's own edges close a cycle,
     so that no policy can run it."""
@@ -51,6 +51,13 @@ class Ladder:
     machine: Machine
     rows: tuple[LadderRow, ...]
     bounds: Bounds | None
+
+    def __repr__(self) -> str:
+        rows = ", ".join(
+            f"{row.policy} {'deadlock' if row.schedule is None else format_ps(row.schedule.makespan_ps)}"
+            for row in self
+        )
+        return f"<Ladder {self.graph.kernel}: {rows}>"
 
     @property
     def bound_ps(self) -> int | None:
