@@ -38,7 +38,9 @@ __all__ = ["triton"]
 _TIMEOUT_S = 3600.0
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False}, short_help="Run a script of Triton kernels as it stands."
+)
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.option("--kernel", "kernels", metavar="NAME", multiple=True, help="Tell only of this kernel. Repeatable.")

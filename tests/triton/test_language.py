@@ -245,6 +245,20 @@ def test_locks_let_programs_through_one_by_one() -> None:
     same_in_turn(made, {"lock_ptr": lock, "sum_ptr": total})
 
 
+def swapped(x_ptr, i_ptr, o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.load(i_ptr + tl.arange(0, N))
+    tl.store(o_ptr + tl.arange(0, N), tl.atomic_cas(x_ptr + at, tl.zeros((N,), tl.int32), tl.arange(0, N) + 1))
+
+
+def test_swaps_in_one_place_take_turns() -> None:
+    """Of several elements that expect the same, the first one swaps, and the others find what it left."""
+    x, at, out = np.zeros(4, np.int32), np.array([2, 0, 2, 2], np.int32), np.zeros(4, np.int32)
+    made = launched(swapped, 1, x, at, out, N=4)
+    assert x.tolist() == [2, 0, 1, 0]
+    assert out.tolist() == [0, 0, 1, 1]
+    same_in_turn(made, {"x_ptr": x, "o_ptr": out})
+
+
 # --- control ----------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from ....ir.errors import TritonCompileError, TritonNameError, did_you_mean
@@ -67,8 +67,8 @@ def missing_name(module: str, name: str, known: Mapping[str, Any]) -> TritonName
 _TABLE = "docs/triton.md lists every name of triton.language: whether it runs, or why it is refused"
 
 
-class _TritonError(Exception):
-    """``triton.TritonError``: what scripts catch. What kernscope refuses is a ``TritonCompileError``."""
+#: ``triton.TritonError``, which scripts catch: what Triton's compiler would refuse.
+_TritonError = TritonCompileError
 
 
 class _OutOfResources(_TritonError):
@@ -94,6 +94,17 @@ class _MockTensor:
     def data_ptr() -> int:
         """No address."""
         return 0
+
+
+class _Blas:
+    """``CublasLt``, beside which scripts put their own matmul: torch's. ``b`` is transposed."""
+
+    def __init__(self, workspace: Any) -> None:
+        pass
+
+    def matmul(self, a: Any, b: Any, c: Any) -> None:
+        """``c = a @ b.T``."""
+        c.copy_(a.float() @ b.float().T)
 
 
 def _set_allocator(allocator: Any) -> None:
@@ -171,6 +182,8 @@ def stand_in_modules() -> dict[str, ModuleType]:
     module("triton.testing", {name: getattr(testing, name) for name in testing.__all__})
     module("triton.profiler", PROFILER)
     module("triton.profiler.viewer", VIEWER)
+    module("triton._C")
+    module("triton._C.libtriton", {"nvidia": SimpleNamespace(cublas=SimpleNamespace(CublasLt=_Blas))})
     module("triton.tools")
     module("triton.tools.tensor_descriptor", {"TensorDescriptor": TensorDescriptor})
     _language_modules(module)
@@ -179,13 +192,12 @@ def stand_in_modules() -> dict[str, ModuleType]:
 
 def _language_modules(module: Any) -> None:
     """``triton.language`` and what lies in it; the same functions under all the names that they go by."""
-    names = {**language.NAMES, "constexpr": constexpr}
+    names = {**language.NAMES, "constexpr": constexpr, "constexpr_type": constexpr}
+    refused = language.REFUSED
     libdevice = dict(language.LIBDEVICE)
-    module("triton.language", names, language.REFUSED)
-    module(
-        "triton.language.core", {**names, "_unwrap_if_constexpr": lambda x: getattr(x, "value", x)}, language.REFUSED
-    )
-    module("triton.language.standard", names, language.REFUSED)
+    module("triton.language", names, refused)
+    module("triton.language.core", {**names, "_unwrap_if_constexpr": lambda x: getattr(x, "value", x)}, refused)
+    module("triton.language.standard", names, refused)
     module("triton.language.math", language.MATH)
     module("triton.language.random", language.RANDOM)
     module("triton.language.extra")

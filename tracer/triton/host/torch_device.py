@@ -27,6 +27,8 @@ __all__ = ["torch_on_cpu"]
 
 _MARK = "_kernscope_on_cpu"
 _ALLOCATED = 1 << 34
+#: Functions of torch whose gradients are sums over many rows.
+_SUMMED_IN_SINGLE = ("layer_norm", "group_norm", "rms_norm", "batch_norm", "instance_norm")
 
 
 @contextlib.contextmanager
@@ -206,6 +208,20 @@ def _mode(torch: Any, session: SessionState) -> Any:
         tensor.record_stream: lambda value, stream: None,
     }
 
+    functional = torch.nn.functional
+    normalizing = {getattr(functional, name) for name in _SUMMED_IN_SINGLE if hasattr(functional, name)}
+    narrow = (torch.float16, torch.bfloat16)
+
+    def in_single(value: Any) -> Any:
+        return value.float() if isinstance(value, tensor) and value.dtype in narrow else value
+
+    def summed_in_single(function: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """As a GPU does it: half precision is summed up in single precision. torch's own CPU kernels sum their
+        gradients in half."""
+        wide = {name: in_single(value) for name, value in kwargs.items()}
+        result = function(*map(in_single, args), **wide)
+        return mark(result.to(args[0].dtype), is_on_cpu(args[0]))
+
     class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # of a module that is known when it runs
         default = cpu
 
@@ -220,6 +236,8 @@ def _mode(torch: Any, session: SessionState) -> Any:
             answer = answers.get(function) if function.__hash__ is not None else None
             if answer is not None:
                 return answer(*args, **kwargs)
+            if function in normalizing and isinstance(args[0], tensor) and args[0].dtype in narrow:
+                return summed_in_single(function, args, kwargs)
             device = kwargs.get("device")
             if device is None:
                 device = next((a for a in args if is_gpu(a)), None)

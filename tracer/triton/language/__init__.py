@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..values.types import MISSING, TYPES, BlockType, PointerType, Type
-from ..values.value import Value
+from ..values.value import Value, lift
 from . import arithmetic, control, memory, reducing, shapes
 from .builtins import BUILTINS
 from .descriptors import Descriptor
@@ -28,14 +28,22 @@ MATH: dict[str, Any] = {
     "min": arithmetic.minimum,
 }
 
+#: Those of them that ``tl`` itself has.
+_ALSO_IN_TL = (
+    *("exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "erf", "floor", "ceil", "abs", "sigmoid"),
+    *("cdiv", "clamp", "div_rn", "fdiv", "fma", "umulhi"),
+)
+
 #: ``triton.language``, by name.
 NAMES: dict[str, Any] = {
     **TYPES,
     **MISSING,
-    **{name: f for name, f in MATH.items() if name not in ("max", "min", "pow", "tanh", "round", "tan", "trunc")},
+    **{name: MATH[name] for name in _ALSO_IN_TL},
     **RANDOM,
     **memory.atomics,
     "PropagateNan": arithmetic.PropagateNan,
+    "TRITON_MAX_TENSOR_NUMEL": 1 << 20,
+    "add": arithmetic.two("add"),
     "advance": memory.advance,
     "arange": shapes.arange,
     "argmax": reducing.argmax,
@@ -68,16 +76,18 @@ NAMES: dict[str, Any] = {
     "load_tensor_descriptor": memory.load_descriptor,
     "make_block_ptr": memory.make_block_ptr,
     "make_tensor_descriptor": memory.make_tensor_descriptor,
+    "map_elementwise": control.map_elementwise,
     "max": reducing.max_,
     "max_constancy": control.max_constancy,
     "max_contiguous": control.max_contiguous,
     "maximum": arithmetic.maximum,
     "min": reducing.min_,
     "minimum": arithmetic.minimum,
+    "mul": arithmetic.two("mul"),
     "multiple_of": control.multiple_of,
     "num_programs": control.num_programs,
     "permute": shapes.permute,
-    "pi32_t": TYPES["int32"],
+    "pi32_t": PointerType(TYPES["int32"]),
     "pointer_type": PointerType,
     "program_id": control.program_id,
     "range": control.range_,
@@ -94,13 +104,16 @@ NAMES: dict[str, Any] = {
     "static_range": control.static_range,
     "store": memory.store,
     "store_tensor_descriptor": memory.store_descriptor,
+    "sub": arithmetic.two("sub"),
     "sum": reducing.sum_,
     "swizzle2d": control.swizzle2d,
     "tensor": Value,
     "tensor_descriptor": Descriptor,
     "tensor_descriptor_type": Descriptor,
+    "to_tensor": lift,
     "topk": reducing.topk,
     "trans": shapes.trans,
+    "tuple": tuple,
     "unsqueeze": shapes.unsqueeze,
     "view": shapes.view_as,
     "where": arithmetic.where,
@@ -126,6 +139,23 @@ LIBDEVICE: dict[str, Any] = {
     "hypot": arithmetic.two("hypot"),
     "copysign": arithmetic.two("copysign"),
     "nextafter": arithmetic.two("nextafter"),
+    "erfc": arithmetic.erfc,
+    "exp10": arithmetic.exp10,
+    "fast_exp10f": arithmetic.exp10,
+    "fast_tanf": arithmetic.FUNCTIONS["tan"],
+    "fast_log10f": arithmetic.FUNCTIONS["log10"],
+    "rsqrt_rn": arithmetic.FUNCTIONS["rsqrt"],
+    "fma_rn": arithmetic.fma,
+    "rcp_rn": arithmetic.reciprocal,
+    "mulhi": arithmetic.umulhi,
+    "fdim": arithmetic.positive_difference,
+    "saturatef": arithmetic.saturated,
+    "float_as_int": shapes.bits_as("int32"),
+    "float_as_uint": shapes.bits_as("uint32"),
+    "int_as_float": shapes.bits_as("float32"),
+    "uint_as_float": shapes.bits_as("float32"),
+    "double_as_longlong": shapes.bits_as("int64"),
+    "longlong_as_double": shapes.bits_as("float64"),
     "fmod": arithmetic.two("rem"),
     "fast_sinf": arithmetic.FUNCTIONS["sin"],
     "fast_cosf": arithmetic.FUNCTIONS["cos"],
@@ -147,10 +177,19 @@ _GPU = "it speaks of a GPU's threads or instructions"
 #: Names of ``triton.language`` that cannot run, each with the reason.
 REFUSED: dict[str, str] = {
     "inline_asm_elementwise": "it is a GPU's assembly",
-    "map_elementwise": "it is not built yet",
     "dot_scaled": "it is not built yet",
-    "philox": "it is not built yet: rand, randn and randint run",
     "async_task": _GPU,
+    "atomic_load": "it is not built yet: tl.load reads what is there",
+    "atomic_poll": "programs run one after the other: none can wait for another",
+    "atomic_store": "it is not built yet: tl.atomic_xchg stores as one",
+    "aggregate_replace": "it is not built yet",
+    "bitonic_merge": "it is a part of tl.sort, which runs",
+    "expect_zero": _GPU,
+    "pair_uniform_to_normal": "it is a part of tl.randn, which runs",
+    "uint_to_uniform_float": "it is a part of tl.rand, which runs",
+    "str_to_ty": "it is the compiler's own",
+    "slice": "it is the compiler's own",
+    "void": "no value has this type",
     "num_threads": _GPU,
     "num_warps": _GPU,
     "float8e4b15": "no other hardware has this type",
@@ -210,10 +249,17 @@ for _name in [
     "sqrt",
     "squeeze",
     "unsqueeze",
-    "logical_and",
-    "logical_or",
+    "sqrt_rn",
+    "erf",
+    "reduce_or",
 ]:
-    if _name in NAMES:
-        setattr(Value, _name, NAMES[_name])
-for _name, _method in (("to", shapes.cast), ("__getitem__", shapes.getitem), ("T", property(shapes.trans))):
+    setattr(Value, _name, NAMES[_name])
+for _name, _method in (
+    ("T", property(shapes.trans)),
+    ("__getitem__", shapes.getitem),
+    ("item", shapes.item),
+    ("logical_and", arithmetic.two("and")),
+    ("logical_or", arithmetic.two("or")),
+    ("to", shapes.cast),
+):
     setattr(Value, _name, _method)

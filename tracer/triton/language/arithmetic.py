@@ -133,6 +133,31 @@ def sign_bit(x: Any) -> Value:
     return elementwise("lt", elementwise("copysign", 1.0, lift(x)), 0.0)
 
 
+def erfc(x: Any) -> Value:
+    """One less the error function."""
+    return elementwise("sub", 1.0, elementwise("erf", lift(x)))
+
+
+def exp10(x: Any) -> Value:
+    """Ten to the power x."""
+    return elementwise("pow", 10.0, lift(x))
+
+
+def reciprocal(x: Any) -> Value:
+    """One over x."""
+    return elementwise("div", 1.0, lift(x))
+
+
+def positive_difference(x: Any, y: Any) -> Value:
+    """``x - y`` where that is above 0, else 0."""
+    return elementwise("maximum", elementwise("sub", lift(x), y), 0.0)
+
+
+def saturated(x: Any) -> Value:
+    """x kept between 0 and 1."""
+    return elementwise("minimum", elementwise("maximum", lift(x), 0.0), 1.0)
+
+
 def where(condition: Any, x: Any, y: Any) -> Value:
     """``tl.where``."""
     condition = lift(condition)

@@ -14,7 +14,8 @@ from ..values.arithmetic import elementwise, roots_of
 from ..values.value import Running, Split, Value, along_lanes, constant, lift
 
 __all__ = [
-    "assume", "condition", "debug_barrier", "device_assert", "device_print", "max_constancy", "max_contiguous",
+    "assume", "condition", "debug_barrier", "device_assert", "device_print", "map_elementwise",
+    "max_constancy", "max_contiguous",
     "multiple_of", "num_programs", "program_id", "range_", "static_assert", "static_print", "static_range", "swizzle2d",
 ]  # fmt: skip
 
@@ -28,6 +29,13 @@ def program_id(axis: Any) -> Value:
 def num_programs(axis: Any) -> Value:
     """``tl.num_programs``."""
     return constant(int(Running.tracing.grid[int(bare(axis))]), stack=Running.tracing.here())
+
+
+def map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
+    """``tl.map_elementwise``: a function without branches does to whole tiles what it does to each element."""
+    if int(bare(pack)) != 1:
+        raise Running.tracing.refused(f"tl.map_elementwise with pack={bare(pack)}", "kernscope maps element by element")
+    return scalar_fn(*map(lift, args))
 
 
 # --- loops ------------------------------------------------------------------------------------------------------------

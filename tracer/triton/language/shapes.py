@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from ..values.types import TYPES, BlockType, PointerType, Type
 from ..values.value import Array, MadeBy, Running, Split, Value, along_lanes, lift, under_rank
 
 __all__ = [
-    "arange", "bitcast", "broadcast", "broadcast_to", "cast", "cat", "expand_dims", "flip", "full", "getitem",
+    "arange", "bitcast", "bits_as",
+    "broadcast", "broadcast_to", "cast", "cat", "expand_dims", "flip", "full", "getitem",
     "interleave", "join", "part_of", "permute", "ravel", "reshape", "shape_of", "split", "squeeze", "trans",
     "unsqueeze", "view_as", "zeros", "zeros_like",
 ]  # fmt: skip
@@ -102,6 +104,15 @@ def bitcast(x: Value, dtype: Any) -> Value:
     return cast(x, dtype, bitcast=True)
 
 
+def bits_as(name: str) -> Callable[[Any], Value]:
+    """The function that takes a number's bits as another type's."""
+
+    def call(x: Any) -> Value:
+        return cast(x, TYPES[name], bitcast=True)
+
+    return call
+
+
 def _bits(x: Value, dtype: Type) -> Value:
     if x.numpy.itemsize != dtype.numpy.itemsize:
         raise Running.tracing.refused(
@@ -153,6 +164,9 @@ def expand_dims(input: Any, axis: Any) -> Value:
     x, axis = lift(input), bare(axis)
     axes = axis if isinstance(axis, tuple | list) else [axis]
     rank = len(x.shape) + len(axes)
+    given = [int(bare(a)) for a in axes]
+    if any(not -rank <= a < rank for a in given) or len({a % rank for a in given}) < len(given):
+        raise Running.tracing.refused(f"expand_dims of shape {x.shape} at {given}", f"use 0 to {rank - 1}, each once")
     for a in sorted(int(bare(a)) % rank for a in axes):
         shape = (*x.shape[:a], 1, *x.shape[a:])
 
@@ -167,6 +181,14 @@ def expand_dims(input: Any, axis: Any) -> Value:
 
 
 unsqueeze = expand_dims
+
+
+def item(x: Any) -> Value:
+    """The one element of a tensor that has one."""
+    x = lift(x)
+    if x.numel != 1:
+        raise Running.tracing.refused(f"the only element of a tensor of shape {x.shape}", "it has several: reduce it")
+    return reshape(x, ())
 
 
 def squeeze(x: Any, dim: Any) -> Value:

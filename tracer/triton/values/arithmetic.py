@@ -215,7 +215,10 @@ def _item(x: Any) -> Any:
 def _common(name: str, values: Sequence[Value], weak: Sequence[bool]) -> np.dtype[Any]:
     operands = list(zip(values, weak, strict=True))[1 if name == "where" else 0 :]
     if name in _OF_INTEGERS and any(is_float(v.numpy) for v, _ in operands):
-        raise Running.tracing.refused(f"`{name}` of {operands[0][0].dtype}", "it takes integers: x.to(tl.int32)")
+        types = " and ".join(str(v.dtype) for v, _ in operands)
+        raise Running.tracing.refused(
+            f"invalid operands of type {types} for `{name}`", "it takes integers: x.to(tl.int32)"
+        )
     common, is_weak = operands[0][0].numpy, operands[0][1]
     for other, other_weak in operands[1:]:
         common = promoted(common, other.numpy, is_weak, other_weak, name in ("div", "rem"))
