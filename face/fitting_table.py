@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -14,16 +14,14 @@ from ..ir.forms.text import quote
 from ..ir.source.location import Location
 from ..machine.units import format_ps
 from ..scheduler.result.tables import number_table
+from .examining import Verdict
 
-__all__ = ["Fit", "FitRow", "Verdict"]
+__all__ = ["Fit", "FitRow"]
 
 _N = TypeVar("_N", int, float)
 
 #: Runs of more rows than this are one line.
 _RUN = 4
-
-
-Verdict = Literal["fits", "overflow", "refused", "finding", "deadlock"]
 
 
 @attrs.frozen
