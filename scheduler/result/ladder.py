@@ -9,6 +9,7 @@ import attrs
 
 from ...ir.columns import expect_graph
 from ...ir.errors import DeadlockError, PolicyError, shown
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.verifier.verify import require_valid
 from ...machine.description import Machine
@@ -53,11 +54,10 @@ class Ladder:
     bounds: Bounds | None
 
     def __repr__(self) -> str:
-        rows = ", ".join(
-            f"{row.policy} {'deadlock' if row.schedule is None else format_ps(row.schedule.makespan_ps)}"
-            for row in self
-        )
-        return f"<Ladder {self.graph.kernel}: {rows}>"
+        times = {
+            row.policy: "deadlock" if row.schedule is None else format_ps(row.schedule.makespan_ps) for row in self
+        }
+        return f"<Ladder {quote(self.graph.kernel)}: {', '.join(f'{name} {time}' for name, time in times.items())}>"
 
     @property
     def bound_ps(self) -> int | None:
