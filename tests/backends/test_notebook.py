@@ -36,13 +36,10 @@ class Tags(HTMLParser):
 
 
 def test_results_show_as_html_and_say_little_of_themselves(graph: ks.Graph, tmp_path: Path) -> None:
-    """Graph, schedule, ladder, liveness, findings, report, fit and sweep: whole HTML, and a line of text for a prompt."""
+    """Whole HTML, and for a prompt one line of text."""
     report = ks.report(graph, tmp_path / "page.html")
     ladder = ks.compare(graph)
-    others = (
-        ks.fit(flash_attention.launch("small"), "tile", [32, 64]),
-        ks.sweep(flash_attention, {"launch": ["small"]}),
-    )
+    others = (ks.fit(flash_attention, "tile", [32, 64]), ks.sweep(flash_attention, {"launch": ["small"]}))
     for shown in (graph, ladder, ladder["list"].schedule, ks.liveness(graph), ks.lint(graph), report, *others):
         tags = Tags()
         tags.feed(shown._repr_html_())
