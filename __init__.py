@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from . import blas_threads as _blas_threads  # noqa: F401  (first: it is too late once numpy is loaded)
 from .face.api import check, compare, lint, liveness, rebuffer, run, schedule, trace
 from .face.fitting import Fit, FitRow, fit
+from .face.sweeping.result import Sweep, SweepRow
+from .face.sweeping.sweep import sweep
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
@@ -79,6 +81,8 @@ __all__ = [
     "RecvFuture",
     "Ref",
     "Schedule",
+    "Sweep",
+    "SweepRow",
     "SolvedDag",
     "Target",
     "TensorHandle",
@@ -101,6 +105,7 @@ __all__ = [
     "run",
     "schedule",
     "schedule_dag",
+    "sweep",
     "solve_dag",
     "timeline",
     "tl",

@@ -24,6 +24,7 @@ from .run import run
 from .schedule import schedule
 from .settings import Settings, with_settings
 from .solve import solve
+from .sweep import sweep
 from .timeline import timeline
 from .trace import trace
 from .triton import triton
@@ -54,7 +55,7 @@ def app() -> None:
     """See what a tile kernel will do on an accelerator: trace it once, then schedule, lint, execute and draw it."""
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, fit, solve, triton, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, sweep, solve, triton, explain, machine):
     app.add_command(with_settings(_command))
 with_settings(app)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from ..ir.errors import OptionError
 from ..scheduler.policy.solve_dag import SolvedDag, solve_dag
+from ..scheduler.policy.solve_project import solve_project
 from ..scheduler.search.efforts import EFFORTS
 from ..scheduler.task_files.reading import FORMATS, read_task_graph
 from ..scheduler.task_files.task_graph import TaskGraph
@@ -21,6 +23,7 @@ Examples:
   kernscope solve ft06.txt
   kernscope solve ta01.txt --effort high --time-limit 10 --json
   kernscope solve rand0000.stg --processors 4 --policy optimal
+  kernscope solve j301_1.sm --effort high
 """
 
 
@@ -30,7 +33,8 @@ Examples:
     "--format",
     "format_",
     type=Choice(tuple(FORMATS)),
-    help="jsp: a job shop, standard form or Taillard's; stg: a standard task graph. Default: by the file's ending.",
+    help="jsp: a job shop, standard form or Taillard's; stg: a standard task graph; sm: a project of PSPLIB. Default: "
+    "by the file's ending.",
 )
 @click.option("--processors", type=click.IntRange(1, 1_000_000), metavar="N", help="Of a standard task graph.")
 @click.option("--effort", type=Choice(tuple(EFFORTS)), default="normal", show_default=True)
@@ -59,16 +63,7 @@ def solve(
     Times are in the file's unit.
     """
     graph = read_task_graph(file, format_, processors)
-    found = solve_dag(
-        graph.durations,
-        graph.engine,
-        graph.channels,
-        graph.edges,
-        effort=effort,
-        policy=policy,
-        time_limit_s=time_limit,
-        seed=seed,
-    )
+    found = _solved(graph, effort, policy, time_limit, seed)
     if as_json:
         click.echo(json.dumps(_document(graph, found)))
         return
@@ -78,6 +73,31 @@ def solve(
     say(f"{file.name}: {graph.what}, {len(graph):,} tasks, {len(graph.edges):,} edges")
     say(f"  makespan  {found.makespan_ps:,}, {verdict}")
     say(f"  bound     {found.bound_ps:,}  {found.bound}")
+
+
+def _solved(graph: TaskGraph, effort: str, policy: str, time_limit: float | None, seed: int) -> SolvedDag:
+    if graph.demand is None or graph.capacity is None:
+        return solve_dag(
+            graph.durations,
+            graph.engine,
+            graph.channels,
+            graph.edges,
+            effort=effort,
+            policy=policy,
+            time_limit_s=time_limit,
+            seed=seed,
+        )
+    if policy == "optimal":
+        raise OptionError("--policy optimal of a project", help="leave it out: --effort high searches longer")
+    return solve_project(
+        graph.durations,
+        graph.edges,
+        graph.demand,
+        graph.capacity,
+        effort=effort,
+        time_limit_s=time_limit,
+        seed=seed,
+    )
 
 
 def _document(graph: TaskGraph, found: SolvedDag) -> dict[str, object]:

@@ -19,6 +19,7 @@ __all__ = [
     "ArgumentError",
     "BoundsError",
     "ChannelError",
+    "ClusterError",
     "DTypeError",
     "DeadlockError",
     "ExecutionError",
@@ -431,6 +432,13 @@ class KernelProcessError(KernscopeError, RuntimeError):
 
     code = "KE509"
     fix = "Run it alone to see what it says, with the command that the message names."
+
+
+class ClusterError(KernscopeError, ConnectionError):
+    """A cluster that does not answer."""
+
+    code = "KE510"
+    fix = "Start it, or give the address of one that runs: `dask scheduler` prints its own."
 
 
 class TritonNameError(KernscopeError, AttributeError):

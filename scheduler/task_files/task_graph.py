@@ -20,13 +20,16 @@ LARGEST_NUMBER = 1 << 40
 @attrs.frozen(eq=False)
 class TaskGraph:
     """``what``: the format in words, and the sizes. Arrays as :func:`kernscope.solve_dag` takes them: ``durations``
-    ``(n,)``, ``engine`` ``(n,)``, ``channels`` ``(E,)``, ``edges`` ``(m, 2)``."""
+    ``(n,)``, ``engine`` ``(n,)``, ``channels`` ``(E,)``, ``edges`` ``(m, 2)``. Of a project: ``demand`` ``(n, k)`` and
+    ``capacity`` ``(k,)`` of its resources, in the place of engines."""
 
     what: str
     durations: IntArray
     engine: IntArray
     channels: IntArray
     edges: IntArray
+    demand: IntArray | None = None
+    capacity: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.durations)

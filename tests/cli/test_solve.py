@@ -139,7 +139,7 @@ def test_no_text_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, text: 
     [
         (("missing.txt",), "No such file"),
         (("a.stg",), "a standard task graph without --processors"),
-        (("a.txt", "--processors", "2"), "--processors for a job shop"),
+        (("a.txt", "--processors", "2"), "--processors for a job shop, standard form"),
         (("a.txt", "--time-limit", "0"), "time limit"),
     ],
 )
@@ -160,3 +160,71 @@ def test_edges_that_close_a_cycle_are_a_deadlock(written, kernscope) -> None:  #
     done = kernscope("solve", str(path), "--processors", "2")
     assert done.status == 1
     assert "the edges close a cycle: 1 after 0 after 1" in done.err.replace("0 after 1 after 0", "1 after 0 after 1")
+
+
+PROJECT = """\
+************************************************************************
+jobs (incl. supersource/sink ):  5
+RESOURCES
+  - renewable                 :  2   R
+  - nonrenewable              :  0   N
+  - doubly constrained        :  0   D
+************************************************************************
+PRECEDENCE RELATIONS:
+jobnr.    #modes  #successors   successors
+   1        1          3           2   3   4
+   2        1          1           5
+   3        1          1           5
+   4        1          1           5
+   5        1          0
+************************************************************************
+REQUESTS/DURATIONS:
+jobnr. mode duration  R 1  R 2
+------------------------------------------------------------------------
+  1      1     0       0    0
+  2      1     3       2    0
+  3      1     4       2    1
+  4      1     5       1    1
+  5      1     0       0    0
+************************************************************************
+RESOURCEAVAILABILITIES:
+  R 1  R 2
+    4    1
+************************************************************************
+"""
+
+
+def test_a_project_is_solved(written, kernscope) -> None:  # type: ignore[no-untyped-def]
+    """Jobs 3 and 4 both take all of the second resource, and so run one after the other: 9, which is proved."""
+    path = written("a.sm", PROJECT)
+    graph = read_task_graph(path)
+    assert graph.demand is not None and graph.demand.tolist() == [[0, 0], [2, 0], [2, 1], [1, 1], [0, 0]]
+    assert graph.capacity is not None and graph.capacity.tolist() == [4, 1]
+    assert kernscope("solve", str(path)).out == (
+        "a.sm: project, 2 resources, 5 tasks, 6 edges\n  makespan  9, proved optimal\n  bound     9  resource 2\n"
+    )
+    done = kernscope("solve", str(path), "--policy", "optimal")
+    assert done.status == 2 and "--policy optimal of a project" in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nonrenewable              :  0", "nonrenewable              :  1", "only renewable ones are known"),
+        ("  3      1     4       2", "  3      1     4       5", "job 3 takes 5 of resource 1, of which there is 4"),
+        (
+            "   2        1          1           5",
+            "   2        2          1           5",
+            "one mode is 2, not from 1 to 1",
+        ),
+        ("jobs (incl.", "works (incl.", "no line says the number of jobs"),
+        ("REQUESTS", "QUESTS", "no part REQUESTS/DURATIONS"),
+        ("    4    1\n", "    4\n", "the file ends where how much there is of a resource should be"),
+    ],
+)
+def test_a_project_that_is_none_is_told(written, old: str, new: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    """With the line, what should stand there, and what does."""
+    assert old in PROJECT
+    with pytest.raises(ks.TaskFileError) as raised:
+        read_task_graph(written("a.sm", PROJECT.replace(old, new)))
+    assert message in str(raised.value)

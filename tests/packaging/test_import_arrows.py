@@ -50,7 +50,7 @@ MAY_USE: dict[str, set[str]] = {
     "kernels": {"ml_dtypes", "numpy"},
     "cli": {"attr", "attrs", "cattrs", "click", "ml_dtypes", "numpy", "rich"},
     # pytest: for the plugin, which only pytest imports.
-    "face": {"attr", "attrs", "cattrs", "ml_dtypes", "numpy", "pytest"},
+    "face": {"attr", "attrs", "cattrs", "distributed", "ml_dtypes", "numpy", "pyarrow", "pytest"},
     ROOT_FOLDER: set(),
 }
 # Room within a folder -> rooms of the same folder that it may import; modules on the folder's own floor are free.
@@ -80,6 +80,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "backends.timelines": set(),
     "backends.report": {"backends.graph_picture", "backends.timelines"},
     "face.guard": set(),
+    "face.sweeping": {"face.guard"},
     "face.triton": {"face.guard"},
 }
 

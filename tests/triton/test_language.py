@@ -113,6 +113,13 @@ def bits(x_ptr, o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
     tl.store(o_ptr + i, ((x >> 3) ^ (x & 0xFF) | 1).to(tl.float32))
 
 
+def widened(x_ptr, o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    column = tl.sum(tl.load(x_ptr + at), 1)
+    acc = tl.zeros([N, N], tl.float32) + 2
+    tl.store(o_ptr + at, acc * column[:, None])
+
+
 def whole(x: Array) -> Array:
     o = np.zeros_like(x)
     for i in range(0, 16, 8):
@@ -162,6 +169,7 @@ CASES: list[tuple[Callable[..., None], Callable[[Array], Array]]] = [
     ),
     (products, lambda x: _half(x) @ _half(x).T + x + x @ x),
     (batched, lambda x: x.reshape(2, 8, 16) @ x.reshape(2, 8, 16).transpose(0, 2, 1)),
+    (widened, lambda x: np.broadcast_to(2 * x.sum(1)[:, None], (16, 16))),
     (blocks, whole),
     (bits, _bits),
 ]
@@ -243,6 +251,20 @@ def test_locks_let_programs_through_one_by_one() -> None:
     assert lock[0] == 0
     assert [trace.is_synchronised for trace in made.traces] == [True]
     same_in_turn(made, {"lock_ptr": lock, "sum_ptr": total})
+
+
+def swapped(x_ptr, i_ptr, o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.load(i_ptr + tl.arange(0, N))
+    tl.store(o_ptr + tl.arange(0, N), tl.atomic_cas(x_ptr + at, tl.zeros((N,), tl.int32), tl.arange(0, N) + 1))
+
+
+def test_swaps_in_one_place_take_turns() -> None:
+    """Of several elements that expect the same, the first one swaps, and the others find what it left."""
+    x, at, out = np.zeros(4, np.int32), np.array([2, 0, 2, 2], np.int32), np.zeros(4, np.int32)
+    made = launched(swapped, 1, x, at, out, N=4)
+    assert x.tolist() == [2, 0, 1, 0]
+    assert out.tolist() == [0, 0, 1, 1]
+    same_in_turn(made, {"x_ptr": x, "o_ptr": out})
 
 
 # --- control ----------------------------------------------------------------------------------------------------------

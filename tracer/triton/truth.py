@@ -50,7 +50,7 @@ def negated(a: Any) -> Any:
 
 def attribute(value: Any, name: str) -> Any:
     """``value.name``, of a plain number that of the tensor it stands for; its ``.value`` is itself."""
-    if name == "value" and (value is None or isinstance(value, bool | int | float | str)):
+    if name == "value" and not hasattr(value, "value"):
         return value
     if isinstance(value, bool | int | float) and not hasattr(value, name):
         return getattr(lift(value), name)

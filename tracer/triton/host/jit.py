@@ -168,6 +168,11 @@ class JITCallable:
         return Location(code.co_filename, code.co_firstlineno, code.co_name)
 
     @property
+    def __globals__(self) -> dict[str, Any]:
+        """The names of its module, as of a function."""
+        return self.fn.__globals__
+
+    @property
     def src(self) -> str:
         """Its text, from ``def`` on."""
         return source_of(self.fn) if self._source is None else self._source

@@ -87,7 +87,7 @@ NAMES: dict[str, Any] = {
     "multiple_of": control.multiple_of,
     "num_programs": control.num_programs,
     "permute": shapes.permute,
-    "pi32_t": TYPES["int32"],
+    "pi32_t": PointerType(TYPES["int32"]),
     "pointer_type": PointerType,
     "program_id": control.program_id,
     "range": control.range_,
@@ -249,10 +249,17 @@ for _name in [
     "sqrt",
     "squeeze",
     "unsqueeze",
-    "logical_and",
-    "logical_or",
+    "sqrt_rn",
+    "erf",
+    "reduce_or",
 ]:
-    if _name in NAMES:
-        setattr(Value, _name, NAMES[_name])
-for _name, _method in (("to", shapes.cast), ("__getitem__", shapes.getitem), ("T", property(shapes.trans))):
+    setattr(Value, _name, NAMES[_name])
+for _name, _method in (
+    ("T", property(shapes.trans)),
+    ("__getitem__", shapes.getitem),
+    ("item", shapes.item),
+    ("logical_and", arithmetic.two("and")),
+    ("logical_or", arithmetic.two("or")),
+    ("to", shapes.cast),
+):
     setattr(Value, _name, _method)

@@ -164,6 +164,9 @@ def expand_dims(input: Any, axis: Any) -> Value:
     x, axis = lift(input), bare(axis)
     axes = axis if isinstance(axis, tuple | list) else [axis]
     rank = len(x.shape) + len(axes)
+    given = [int(bare(a)) for a in axes]
+    if any(not -rank <= a < rank for a in given) or len({a % rank for a in given}) < len(given):
+        raise Running.tracing.refused(f"expand_dims of shape {x.shape} at {given}", f"use 0 to {rank - 1}, each once")
     for a in sorted(int(bare(a)) % rank for a in axes):
         shape = (*x.shape[:a], 1, *x.shape[a:])
 
@@ -178,6 +181,14 @@ def expand_dims(input: Any, axis: Any) -> Value:
 
 
 unsqueeze = expand_dims
+
+
+def item(x: Any) -> Value:
+    """The one element of a tensor that has one."""
+    x = lift(x)
+    if x.numel != 1:
+        raise Running.tracing.refused(f"the only element of a tensor of shape {x.shape}", "it has several: reduce it")
+    return reshape(x, ())
 
 
 def squeeze(x: Any, dim: Any) -> Value:

@@ -212,9 +212,10 @@ class _Replay:
 
     def atomic(self, step: Step, access: Access) -> None:
         """An atomic, or what it is about to find."""
-        (value,) = step.operands
-        assert isinstance(value, Handle)
+        value, *others = (operand for operand in step.operands if isinstance(operand, Handle))
         addresses, waited_for = self._addresses(step)
+        addresses = (*(other.layout for other in others), *addresses)
+        waited_for = [*map(self._read, others), *waited_for]
         nothing = not int(access.counts()[0]) or self._leaves(step, access)
         if nothing and step.result is None:
             return

@@ -16,7 +16,7 @@ from ....ir.source.location import Location
 from ...recording.plans import plain_scalar
 from ...recording.sites import SiteTable
 from ..values.accesses import Access
-from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, roots_of
+from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_float, roots_of
 from ..values.storage import Storages
 from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
 from .facts import AccessFact, Fact, FactKind
@@ -137,9 +137,8 @@ class Tracing:
             number = next(i for i in range(place, len(operands)) if not isinstance(operands[i], Handle))
             given = how.operands[number]
             x = given if isinstance(given, Value) else lift(given)
-            column = x.array.reshape(len(x.array), -1)[:, 0]  # they are all the same, whether written out or not
-            column = cast_numbers(column.reshape(-1, *(1,) * len(value.shape)), common)
-            numbers = Value([column], value.shape)
+            column = cast_numbers(x.array.reshape(len(x.array), -1)[:, 0], common)
+            numbers = Value([column.reshape(-1, *(1,) * len(value.shape))], value.shape)
             operands[number] = self._filled(value.shape, numbers, value.stack)
         ready = tuple(operands)
         result = dtypes.of_numpy(np.dtype(np.bool_)) if dtype.kind == "bool" else dtypes.of_numpy(common)
@@ -364,25 +363,31 @@ class Tracing:
             # Half as many lanes at once need half of the log.
             raise Split(np.arange(self.lanes) * 2 // self.lanes)
 
-    def atomic(self, how: str, pointer: Value, value: Any, mask: Value | None, *, is_used: bool) -> Value:
-        """An atomic on all lanes, in the order of programs; what each element found."""
+    def atomic(
+        self, how: str, pointer: Value, value: Any, mask: Value | None, *, is_used: bool, expected: Any = None
+    ) -> Value:
+        """An atomic on all lanes, in the order of programs; what each element found. ``expected`` is for ``"cas"``."""
         value = lift(value)
         access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic")
         storage, dtype = access.storage, access.storage.memory.dtype
+        if dtype.itemsize < 4 and not is_float(dtype):
+            raise self.refused(f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats")
         self.use([value], f"the atomic on {storage.name}", stack, mask)
-        value = cast(value, dtype)
-        handle = self.handle(value)
-        if handle.layout.shape != access.shape:
-            handle = handle.view(broadcast_to, access.shape)
+        operands = [cast(lift(x), dtype) for x in ((value,) if expected is None else (value, expected))]
+        handles = tuple(self._shaped(x, access.shape) for x in operands)
         static, addresses = (("how", how),), self._addresses(pointer, mask)
         layout = Layout.dense(access.shape, storage.layout.dtype)
-        found = Value([self._combine(how, access, value, leaves)], access.shape, stack=stack)
+        found = Value([self._combine(how, access, operands, leaves)], access.shape, stack=stack)
         if is_used:
-            found.handle = Handle(self.tape.add("fetch", (handle,), static, stack, layout, access, addresses), layout)
-        self.tape.add("atomic", (handle,), static, stack, None, access, addresses)
+            found.handle = Handle(self.tape.add("fetch", handles, static, stack, layout, access, addresses), layout)
+        self.tape.add("atomic", handles, static, stack, None, access, addresses)
         return found
 
-    def _combine(self, how: str, access: Access, value: Value, leaves: bool) -> Array:
+    def _shaped(self, value: Value, shape: tuple[int, ...]) -> Handle:
+        handle = self.handle(value)
+        return handle if handle.layout.shape == shape else handle.view(broadcast_to, shape)
+
+    def _combine(self, how: str, access: Access, values: Sequence[Value], leaves: bool) -> Array:
         storage = access.storage
         storage.keep()
         memory, lanes = storage.memory, (self.lanes, *access.shape)
@@ -392,13 +397,13 @@ class Tracing:
         keep = np.broadcast_to(np.True_ if inside is None else inside, lanes)
         if leaves:
             keep = keep & (index >= 0) & (index < len(memory))
-        data = np.broadcast_to(under_rank(value.array, len(access.shape)), lanes)
         found = np.zeros(lanes, memory.dtype)
-        touched, given = index[keep], data[keep]
+        touched = index[keep]
+        given, *expected = (np.broadcast_to(under_rank(v.array, len(access.shape)), lanes)[keep] for v in values)
         self._keep(memory, touched, memory[touched])
         if len(np.unique(touched)) == len(touched):
             found[keep] = memory[touched]
-            memory[touched] = combined(how, memory[touched], given)
+            memory[touched] = combined(how, memory[touched], given, *expected)
             return found
         before = np.empty(len(touched), memory.dtype)
         order = np.argsort(touched, kind="stable")
@@ -407,7 +412,7 @@ class Tracing:
         for turn in range(int(rank.max()) + 1):
             mine = order[rank == turn]
             before[mine] = memory[touched[mine]]
-            memory[touched[mine]] = combined(how, memory[touched[mine]], given[mine])
+            memory[touched[mine]] = combined(how, memory[touched[mine]], given[mine], *(e[mine] for e in expected))
         found[keep] = before
         return found
 
@@ -421,10 +426,7 @@ class Tracing:
             raise self.refused(
                 "a program waits for one that has not run yet", "programs run one after the other: none can wait"
             )
-        before = self.load(pointer, None, None)
-        left = elementwise("where", elementwise("eq", before, expected), value, before)
-        self.atomic("xchg", pointer, left, None, is_used=False)
-        return before
+        return self.atomic("cas", pointer, value, None, is_used=True, expected=expected)
 
     def rollback(self) -> None:
         """Take back what was stored."""

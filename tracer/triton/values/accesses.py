@@ -177,14 +177,14 @@ class Access:
         if first < 0 or last >= len(memory):
             return None
         size = memory.itemsize
-        # By its bits: numpy's interface of arrays has no name for the dtypes of f8.
-        view: Array = np.lib.stride_tricks.as_strided(
-            memory.view(np.dtype(f"u{size}"))[int(self.base[0]) :],
+        # Through bytes: numpy's own way to such views does not know the floats of `ml_dtypes`.
+        return np.ndarray(
             (len(self.base), *self.shape),
+            memory.dtype,
+            memory.view(np.uint8),
+            int(self.base[0]) * size,
             (step * size, *[s * size for s in strides]),
-            writeable=True,
         )
-        return view.view(memory.dtype)
 
     def is_disjoint(self) -> bool:
         """Whether, of a strided access, no element of memory is met twice, in one lane or in several."""
