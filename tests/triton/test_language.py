@@ -113,6 +113,13 @@ def bits(x_ptr, o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
     tl.store(o_ptr + i, ((x >> 3) ^ (x & 0xFF) | 1).to(tl.float32))
 
 
+def widened(x_ptr, o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    column = tl.sum(tl.load(x_ptr + at), 1)
+    acc = tl.zeros([N, N], tl.float32) + 2
+    tl.store(o_ptr + at, acc * column[:, None])
+
+
 def whole(x: Array) -> Array:
     o = np.zeros_like(x)
     for i in range(0, 16, 8):
@@ -162,6 +169,7 @@ CASES: list[tuple[Callable[..., None], Callable[[Array], Array]]] = [
     ),
     (products, lambda x: _half(x) @ _half(x).T + x + x @ x),
     (batched, lambda x: x.reshape(2, 8, 16) @ x.reshape(2, 8, 16).transpose(0, 2, 1)),
+    (widened, lambda x: np.broadcast_to(2 * x.sum(1)[:, None], (16, 16))),
     (blocks, whole),
     (bits, _bits),
 ]

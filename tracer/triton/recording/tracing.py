@@ -137,9 +137,8 @@ class Tracing:
             number = next(i for i in range(place, len(operands)) if not isinstance(operands[i], Handle))
             given = how.operands[number]
             x = given if isinstance(given, Value) else lift(given)
-            numbers = Value(
-                [cast_numbers(x.array.reshape(len(x.array), *(1,) * len(value.shape)), common)], value.shape
-            )
+            column = cast_numbers(x.array.reshape(len(x.array), -1)[:, 0], common)
+            numbers = Value([column.reshape(-1, *(1,) * len(value.shape))], value.shape)
             operands[number] = self._filled(value.shape, numbers, value.stack)
         ready = tuple(operands)
         result = dtypes.of_numpy(np.dtype(np.bool_)) if dtype.kind == "bool" else dtypes.of_numpy(common)

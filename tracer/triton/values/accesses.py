@@ -177,11 +177,13 @@ class Access:
         if first < 0 or last >= len(memory):
             return None
         size = memory.itemsize
-        return np.lib.stride_tricks.as_strided(
-            memory[int(self.base[0]) :],
+        # Through bytes: numpy's own way to such views does not know the floats of `ml_dtypes`.
+        return np.ndarray(
             (len(self.base), *self.shape),
+            memory.dtype,
+            memory.view(np.uint8),
+            int(self.base[0]) * size,
             (step * size, *[s * size for s in strides]),
-            writeable=True,
         )
 
     def is_disjoint(self) -> bool:
