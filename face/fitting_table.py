@@ -55,7 +55,7 @@ class FitRow:
         return self.makespan_ps / self.bound_ps if self.bound_ps else 1.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Fit:
     """The values that were tried, in ascending order, and what was found.
 
@@ -69,6 +69,10 @@ class Fit:
     machine: str
     budget_bytes: int
     rows: tuple[FitRow, ...]
+
+    def __repr__(self) -> str:
+        best = "no value" if self.best is None else self.best.value
+        return f"<Fit {quote(self.title)}: {self.parameter} = {best} of {plural(len(self.rows), 'value')}>"
 
     @property
     def best(self) -> FitRow | None:

@@ -53,7 +53,7 @@ def failed_row(point: Mapping[str, Any], error: KernscopeError | str) -> SweepRo
     return SweepRow(dict(point), "failed", reason)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Sweep:
     """The rows of a sweep, in the order of its axes, the last of which varies fastest.
 
@@ -64,6 +64,9 @@ class Sweep:
     title: str
     axes: tuple[str, ...]
     rows: tuple[SweepRow, ...]
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self._caption}>"
 
     def __iter__(self) -> Iterator[SweepRow]:
         return iter(self.rows)

@@ -9,6 +9,7 @@ import attrs
 
 from ...ir.columns import expect_graph
 from ...ir.errors import DeadlockError, PolicyError, shown
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.verifier.verify import require_valid
 from ...machine.description import Machine
@@ -42,7 +43,7 @@ class LadderRow:
         return self.schedule.ratio if self.schedule else None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Ladder:
     """The rows in the order asked for. ``bounds`` hold for all of them; None where the graph's own edges close a cycle,
     so that no policy can run it."""
@@ -51,6 +52,12 @@ class Ladder:
     machine: Machine
     rows: tuple[LadderRow, ...]
     bounds: Bounds | None
+
+    def __repr__(self) -> str:
+        times = {
+            row.policy: "deadlock" if row.schedule is None else format_ps(row.schedule.makespan_ps) for row in self
+        }
+        return f"<Ladder {quote(self.graph.kernel)}: {', '.join(f'{name} {time}' for name, time in times.items())}>"
 
     @property
     def bound_ps(self) -> int | None:
