@@ -141,9 +141,10 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
     sends = np.array([operation.kind == "link" for operation in OPERATIONS.values()], dtype=np.bool_)
     toward = np.where(sends[graph.nodes.op], toward + 1, 0)
     key = graph.nodes.op.astype(np.int64)
+    width = max(none, len(graph.target.directions)) + 1  # of either sort of column: a mesh has more ways than layouts
     for column in (first_read, second_read, written, toward):
         # Renumbered at each step, so that the product always fits.
-        _, key = np.unique(key * (none + 1) + column, return_inverse=True)
+        _, key = np.unique(key * width + column, return_inverse=True)
     _, sample, inverse = np.unique(key, return_index=True, return_inverse=True)
     operations = list(OPERATIONS.names)
     times = [

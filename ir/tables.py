@@ -57,6 +57,7 @@ class Reason(enum.IntEnum):
     FIFO = 3
     WAR = 4
     WAW = 5
+    ORDER = 6
 
     @property
     def label(self) -> str:

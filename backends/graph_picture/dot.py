@@ -58,6 +58,7 @@ EDGE_STYLES: dict[Reason, EdgeStyle] = {
     Reason.FIFO: EdgeStyle("dotted", "#a8447f", "#e08cbd", "fifo: order of a channel"),
     Reason.WAR: EdgeStyle("dashed", "#8b919b", "#7d8692", "war: write after read"),
     Reason.WAW: EdgeStyle("dotted", "#8b919b", "#7d8692", "waw: write after write"),
+    Reason.ORDER: EdgeStyle("dotted", "#a8447f", "#e08cbd", "order: HBM on one side of a signal between ranks"),
 }
 
 

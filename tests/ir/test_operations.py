@@ -63,7 +63,7 @@ def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
         "dot",
     ]
     listed += [*ORDER, "join", "randint", "rand", "randn"]
-    listed += ["send", "recv", "recv_async", "wait", "scope_enter", "scope_exit"]
+    listed += ["send", "recv", "recv_async", "wait", "notify", "wait_for", "scope_enter", "scope_exit"]
     assert sorted(OPERATIONS) == sorted(listed)
 
 
@@ -91,6 +91,8 @@ def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
         "recv": "",
         "recv_async": "",
         "wait": "",
+        "notify": "ipcq/notify",
+        "wait_for": "",
         "scope_enter": "",
         "scope_exit": "",
     }
@@ -126,8 +128,8 @@ def test_roles_follow_from_what_an_operation_does() -> None:
         "loads": {"load"},
         "stores": {"store"},
         "copies": {"copy_to"},
-        "sends": {"send"},
-        "receives": {"recv", "recv_async"},
+        "sends": {"send", "notify"},
+        "receives": {"recv", "recv_async", "wait_for"},
         "waits": {"wait"},
         "markers": {"scope_enter", "scope_exit"},
     }
