@@ -7,13 +7,14 @@ schedulers: two accounts that agree are worth more than one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import attrs
 import numpy as np
 
 from ..ir.graph import Graph
+from ..ir.indices import Index
 from ..ir.layout import Layout
 from ..ir.ops import OPERATIONS, Family, Operation
 from ..ir.tables import IntArray, Mode
@@ -140,7 +141,11 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
     toward = np.append(graph.channels.direction, -1)[graph.nodes.channel]
     sends = np.array([operation.kind == "link" for operation in OPERATIONS.values()], dtype=np.bool_)
     toward = np.where(sends[graph.nodes.op], toward + 1, 0)
-    key = graph.nodes.op.astype(np.int64)
+    # What an index names is counted from the index.
+    counts = [_named_by_index(attributes) for attributes in graph.attributes]
+    named = np.array(counts or [-1], dtype=np.int64)[graph.nodes.attributes]
+    different, named_number = np.unique(named, return_inverse=True)
+    key = graph.nodes.op.astype(np.int64) * len(different) + named_number
     width = max(none, len(graph.target.directions)) + 1  # of either sort of column: a mesh has more ways than layouts
     for column in (first_read, second_read, written, toward):
         # Renumbered at each step, so that the product always fits.
@@ -152,6 +157,7 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
             machine,
             operations[int(graph.nodes.op[node])],
             ("", *graph.target.directions)[int(toward[node])],
+            int(named[node]),
             *(
                 layouts[int(column[node])] if column[node] < none else None
                 for column in (first_read, second_read, written)
@@ -164,8 +170,15 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
 
 
 def _duration(
-    machine: Machine, name: str, direction: str, a: Layout | None, b: Layout | None, result: Layout | None
+    machine: Machine,
+    name: str,
+    direction: str,
+    named: int,
+    a: Layout | None,
+    b: Layout | None,
+    result: Layout | None,
 ) -> int:
+    """``named`` are the elements that an index names, -1 where there is none."""
     operation = OPERATIONS[name]
     if operation.kind == "none":
         return 0
@@ -177,7 +190,15 @@ def _duration(
             for name in ("latency_ns", "bytes_per_ns")
         }
         engine = attrs.evolve(engine, cost=attrs.evolve(common, **numbers))
+    if engine is not None and named >= 0:
+        a = Layout.of((named,), (1,), a.dtype) if a is not None else None
     return _BY_KIND[operation.kind](machine, engine, operation, a, b, result) if engine is not None else -1
+
+
+def _named_by_index(attributes: Mapping[str, object]) -> int:
+    """How many elements of its tile a node's index names; -1 where it has none."""
+    index = attributes.get("index")
+    return int(np.count_nonzero(index.elements() >= 0)) if isinstance(index, Index) else -1
 
 
 def _transfer(
