@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from . import blas_threads as _blas_threads  # noqa: F401  (first: it is too late once numpy is loaded)
 from .face.api import check, compare, lint, liveness, rebuffer, run, schedule, trace
 from .face.fitting import Fit, FitRow, fit
+from .face.sweeping.result import Sweep, SweepRow
+from .face.sweeping.sweep import sweep
 from .ir import errors
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
@@ -26,6 +28,7 @@ from .ir.verifier.verify import verify
 from .linter import Diagnostic, Edit, Fix, LintReport, explain
 from .machine.description import Machine, load_machine, machine_names
 from .memory.liveness import Liveness
+from .scheduler.policy.solve_dag import Progress, SolvedDag, solve_dag
 from .scheduler.result.ladder import Ladder
 from .scheduler.result.loading import load
 from .scheduler.result.schedule import Schedule
@@ -37,6 +40,7 @@ from .tracer.values.hbm import HbmRegion, HbmTensor, Pointer, Ref
 
 if TYPE_CHECKING:  # loaded on first use, see __getattr__
     from .backends.networkx_view import to_networkx
+    from .face import triton
     from .face.presentation import Drawing, Timeline, draw, report, timeline
 
 __version__ = metadata.version("kernscope")
@@ -50,6 +54,8 @@ _LAZY = {
     "timeline": ".face.presentation",
     "to_networkx": ".backends.networkx_view",
 }
+#: A part of kernscope with names of its own, loaded on first use, too.
+_LAZY_MODULES = {"triton": ".face.triton"}
 
 __all__ = [
     *errors.__all__,
@@ -71,9 +77,13 @@ __all__ = [
     "Machine",
     "Node",
     "Pointer",
+    "Progress",
     "RecvFuture",
     "Ref",
     "Schedule",
+    "Sweep",
+    "SweepRow",
+    "SolvedDag",
     "Target",
     "TensorHandle",
     "Timeline",
@@ -95,15 +105,20 @@ __all__ = [
     "run",
     "schedule",
     "schedule_dag",
+    "sweep",
+    "solve_dag",
     "timeline",
     "tl",
     "to_networkx",
     "trace",
+    "triton",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        return importlib.import_module(_LAZY_MODULES[name], __name__)
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name], __name__), name)
     if name.startswith("_"):  # what Python's own protocols ask for
@@ -116,4 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_LAZY})
+    return sorted({*globals(), *__all__, *_LAZY, *_LAZY_MODULES})

@@ -17,6 +17,7 @@ from ..ir.ops import OPERATIONS
 from ..ir.tables import IntArray
 from ..machine.description import Machine
 from .channels import check_channels
+from .control import check_control
 from .issue import check_issue
 from .memory import memory_waits
 from .order import check_order
@@ -46,6 +47,7 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
         found += _memory(schedule)
         found += check_channels(schedule)
         found += check_order(schedule)
+        found += check_control(schedule)
         found += check_issue(schedule, account)
     return sorted(found, key=lambda v: (RULES.index(v.rule), v.nodes[::-1], v.message))
 

@@ -15,8 +15,8 @@ __all__ = ["check_order"]
 
 
 def check_order(schedule: CheckableSchedule) -> Iterator[Violation]:
-    """The violations of the rule ``order``: of each notification the latest of the accesses, and of the waits, that it
-    has to follow; of each access the latest wait."""
+    """The violations of the rule ``order``: of each notification the latest of the accesses and signals that it has to
+    follow; of each access, and of each wait, the latest wait."""
     graph = schedule.graph
     nodes, accesses = graph.nodes, graph.accesses
     orders = [operation.orders for operation in OPERATIONS.values()]
@@ -26,7 +26,10 @@ def check_order(schedule: CheckableSchedule) -> Iterator[Violation]:
         return
     touches = np.zeros(len(graph), dtype=np.bool_)
     touches[accesses.node[~graph.in_scratch[accesses.storage]]] = True
-    for a, b in (_latest_before(schedule, touches | waits, tells), _latest_before(schedule, waits, touches)):
+    for a, b in (
+        _latest_before(schedule, touches | waits | tells, tells),
+        _latest_before(schedule, waits, touches | waits),
+    ):
         yield from pairs(
             schedule,
             "order",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from ..face.guard.own_streams import ReaderGone, end_program, keep_streams, own_
 from ..face.user_errors import as_user_error
 from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
+from .colours import painted
 from .draw import draw
 from .explain import explain, machine
 from .fit import fit
@@ -22,8 +22,12 @@ from .lint import lint
 from .report import report
 from .run import run
 from .schedule import schedule
+from .settings import Settings, with_settings
+from .solve import solve
+from .sweep import sweep
 from .timeline import timeline
 from .trace import trace
+from .triton import triton
 
 __all__ = ["main", "program"]
 
@@ -46,21 +50,14 @@ asked for; 2 the tool could not do its work.
 
 
 @click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(metadata.version("kernscope"), prog_name="kernscope")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.pass_context
-def app(context: click.Context, debug: bool) -> None:
+@click.version_option(metadata.version("kernscope"), "-V", "--version", prog_name="kernscope")
+def app() -> None:
     """See what a tile kernel will do on an accelerator: trace it once, then schedule, lint, execute and draw it."""
-    context.ensure_object(dict)["debug"] = debug
-    # click knows terminals but not the NO_COLOR and FORCE_COLOR conventions.
-    if os.environ.get("NO_COLOR"):
-        context.color = False
-    elif os.environ.get("FORCE_COLOR"):
-        context.color = True
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, fit, explain, machine):
-    app.add_command(_command)
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, sweep, solve, triton, explain, machine):
+    app.add_command(with_settings(_command))
+with_settings(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,8 +75,9 @@ def program() -> NoReturn:
 
 
 def _main(given: Sequence[str]) -> int:
+    held = Settings()
     try:
-        result: Any = app.main(args=list(given), prog_name="kernscope", standalone_mode=False)
+        result: Any = app.main(args=list(given), prog_name="kernscope", standalone_mode=False, obj=held)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
@@ -90,14 +88,13 @@ def _main(given: Sequence[str]) -> int:
         click.echo("aborted", err=True)
         return 130
     except Exception as error:  # the last handler: exit status 1 means findings, and is never a crash of ours
-        return _tell(as_user_error(error), debug="--debug" in given)
+        return _tell(as_user_error(error), held)
 
 
-def _tell(error: KernscopeError, *, debug: bool) -> int:
+def _tell(error: KernscopeError, held: Settings) -> int:
     """Print an error in the form of a finding; the exit status."""
-    if debug:
+    if held.debug:
         traceback.print_exception(error)
     diagnostic = Diagnostic.of_error(error)
-    kind, _, rest = str(diagnostic).partition(":")
-    click.echo(f"{click.style(f'{kind}:', fg='red', bold=True)}{rest}", err=True)
+    click.echo(painted(str(diagnostic)), err=True, color=held.colour)
     return 1 if isinstance(error, DeadlockError | UnmatchedMessageError) else 2

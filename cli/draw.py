@@ -12,8 +12,10 @@ from ..face import api
 from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
-from .options import Choice, make_job, output_file, target_options
-from .tables import say
+from .choices import Choice
+from .options import make_job, output_file, target_options
+from .stages import stages
+from .tables import note, say
 
 __all__ = ["draw"]
 
@@ -65,11 +67,18 @@ def draw(
     path = output or output_file(job.kernel, "svg")
     choose_format(path, None, FORMATS)
     check_output(path)
-    graph = job.graph(record=True)
-    schedule = api.schedule(graph, policy, job.machine) if policy else None
-    drawing = pictures.draw(
-        graph, path, schedule=schedule, fold=fold, rank=rank, around=around, hops=hops, reduce=reduce
-    )
-    say(str(drawing), err=not drawing.rendered)
+    with stages() as tell:
+        tell("tracing")
+        graph = job.graph(record=True)
+        tell("scheduling")
+        schedule = api.schedule(graph, policy, job.machine) if policy else None
+        tell("drawing")
+        drawing = pictures.draw(
+            graph, path, schedule=schedule, fold=fold, rank=rank, around=around, hops=hops, reduce=reduce
+        )
+    if drawing.rendered:
+        note(str(drawing))
+    else:
+        say(str(drawing), err=True)
     if not drawing.rendered:
         context.exit(2)

@@ -11,13 +11,14 @@ from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
 from ..machine.description import machine_names
+from .completion import complete_fields, complete_machines, complete_pages
 from .tables import say, table
 
 __all__ = ["explain", "machine"]
 
 
 @click.command(short_help="Print the page of a rule or an error.")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=complete_pages)
 def explain(code: str | None) -> None:
     """Print the documentation of CODE, a rule (such as KS201) or an error (KE101); without one, list all codes."""
     if code is None:
@@ -28,8 +29,15 @@ def explain(code: str | None) -> None:
 
 
 @click.command(short_help="Show, list or validate machines.")
-@click.argument("name", metavar="[NAME|FILE]", required=False)
-@click.option("--set", "overrides", metavar="FIELD=VALUE", multiple=True, help="Override a field. Repeatable.")
+@click.argument("name", metavar="[NAME|FILE]", required=False, shell_complete=complete_machines)
+@click.option(
+    "--set",
+    "overrides",
+    metavar="FIELD=VALUE",
+    multiple=True,
+    shell_complete=complete_fields,
+    help="Override a field. Repeatable.",
+)
 def machine(name: str | None, overrides: Sequence[str]) -> None:
     """Show a machine, or validate a machine file; without one, list the machines that come with kernscope."""
     if name is None and not overrides:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -19,7 +16,9 @@ from ..ir.errors import OptionError
 from ..ir.graph import Graph
 from ..machine.description import Machine
 from ..tracer.kernel import Launch
-from .options import Choice, make_job, target_options
+from .choices import Choice
+from .options import make_job, target_options
+from .stages import bar
 from .tables import say
 
 __all__ = ["fit", "parse_range"]
@@ -68,8 +67,10 @@ def fit(context: click.Context, /, parameter: str, span: str, goal: str, **optio
     job = make_job(**options)
     if job.launch is None or job.guard is None:
         raise OptionError("fit of a saved graph", help="it was traced already: give the kernel's file")
-    with _progress(len(values)) as bar:
-        found = search_fit(job.launch, job.machine, parameter, values, goal, bar, functools.partial(_traced, job.guard))
+    with bar(len(values), "trying values") as tell:
+        found = search_fit(
+            job.launch, job.machine, parameter, values, goal, tell, functools.partial(_traced, job.guard)
+        )
     say(str(found))
     if found.best is None:
         # Nothing was found out where the kernel raises at every value.
@@ -109,12 +110,3 @@ def _multiples(text: str, low: int, high: int, factor: int) -> list[int]:
     while values[-1] * factor <= high:
         values.append(values[-1] * factor)
     return values
-
-
-def _progress(count: int) -> contextlib.AbstractContextManager[Callable[[int, int, str], None]]:
-    """A bar on a terminal, if there is something to wait for."""
-    if count < 2 or not sys.stderr.isatty():
-        return contextlib.nullcontext(lambda done, total, last: None)
-    module: Any = importlib.import_module(".progress", __package__)
-    bar: contextlib.AbstractContextManager[Callable[[int, int, str], None]] = module.LaunchProgress("trying values")
-    return bar

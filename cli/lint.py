@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Iterator, Sequence
+from typing import TextIO
 
-import attrs
 import click
 
 from ..face.guard.own_streams import ToolStream
-from ..face.lint_files import Configurations, lint_targets
-from ..face.lint_job import Answer, Found, LintJob, Share, perform
+from ..ir.errors import OptionError
 from ..ir.forms.printable import printable, printable_lines
-from ..linter import RULES, LintReport
-from ..linter.config import LintConfig
 from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats.text import FORMATS
-from ..linter.rule_selection import option_values, select_rules
-from ..linter.suppressions import settle_unused
-from .lint_pool import Key, available_cores, run_jobs
-from .options import Choice, machine_options, timeout_option
+from .choices import Choice
+from .colours import painted
+from .completion import complete_codes, complete_launches, complete_targets
+from .fixing import fix_findings
+from .linting import Linting, Outcome
+from .options import machine_options, timeout_option
+from .settings import settings
+from .watching import watch
 
 __all__ = ["lint"]
 
-#: What is to be said of the launch that pays no heed to its limit, as the process ends.
-LastWords = Callable[[Failure], None]
+#: The formats for people.
+_PAINTED = ("full", "concise")
 
 
 @click.command(short_help="Lint files, folders and kernels.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
-@click.option("--launch", "launch_name", metavar="NAME", help="Only this launch of each kernel; default: all of them.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATHS...", shell_complete=complete_targets)
+@click.option(
+    "--launch",
+    "launch_name",
+    metavar="NAME",
+    shell_complete=complete_launches,
+    help="Only this launch of each kernel; default: all of them.",
+)
 @click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
-@click.option("--select", metavar="CODES", multiple=True, help="Only these rules: KS201, KS2, ... Repeatable.")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Not these rules. Repeatable.")
+@click.option(
+    "--select",
+    metavar="CODES",
+    multiple=True,
+    shell_complete=complete_codes,
+    help="Only these rules: KS201, KS2, ... Repeatable.",
+)
+@click.option(
+    "--ignore", metavar="CODES", multiple=True, shell_complete=complete_codes, help="Not these rules. Repeatable."
+)
 @click.option("--fail-on", type=Choice(SEVERITIES), help="Exit 1 from here on; default: error.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also with findings.")
 @click.option(
@@ -50,6 +62,9 @@ LastWords = Callable[[Failure], None]
     is_flag=True,
     help="Trace every launch a second time: it has to do the same (KS701). Default: where that takes under a second.",
 )
+@click.option("--fix", is_flag=True, help="Show what fixes would change, ask, write it, and lint again.")
+@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
+@click.option("--watch", "watches", is_flag=True, help="Lint again whenever a file changes, until Ctrl-C.")
 @timeout_option("How long a launch may take.")
 @machine_options
 @click.pass_context
@@ -65,6 +80,9 @@ def lint(
     jobs: int | None,
     timeout_s: float,
     trace_twice: bool,
+    fix: bool,
+    yes: bool,
+    watches: bool,
     machine: str | None,
     overrides: Sequence[str],
 ) -> None:
@@ -77,73 +95,68 @@ def lint(
     the others have their findings. Only a sole launch is linted in this process, which is quicker (--jobs 1: in one of
     its own). With --jobs 0 all are, without a limit of time, for a debugger.
 
+    --fix takes the fixes that findings propose, as far as they do not touch the same lines; it shows the difference and
+    asks, or without a terminal writes only with --yes. Where the kernels are worse for it, everything is put back.
+
     A kernel without a launch is reported as not linted. Exit status 1: findings at error level (or --fail-on); 2:
     something could not be linted.
     """
-    notes: list[str] = []
-    configs: list[LintConfig] = []
-    asked: list[LintJob] = []
-    found = Configurations()
-    failures: list[Failure] = []
-    for target, is_named in lint_targets(paths, found, notes, failures):
-        config = found.of(target.source).overridden(_codes(select), _codes(ignore), fail_on)
-        _check_selection(config)
-        job = LintJob(
-            target,
-            only=launch_name,
-            is_named=is_named,
-            machine=machine,
-            overrides=tuple(overrides),
-            trace_twice=trace_twice or None,
-        )
-        configs.append(config)
-        asked.append(job.configured(config))
-    formatted, debug = FORMATS[output_format], bool(context.find_root().params.get("debug"))
+    _check_ways(output_format, fix, yes, watches)
+    linting = Linting(
+        paths=tuple(paths),
+        launch=launch_name,
+        select=tuple(select),
+        ignore=tuple(ignore),
+        fail_on=fail_on,
+        processes=jobs,
+        timeout_s=timeout_s,
+        trace_twice=trace_twice,
+        machine=machine,
+        overrides=tuple(overrides),
+    )
+    formatted, debug = FORMATS[output_format], settings().debug
     # The full form has a line for each already.
     not_linted = functools.partial(_not_linted, debug=debug, says_so=output_format != "full")
     ours, errors = sys.stdout, sys.stderr  # an author's code has others in their place
 
-    def last_words(failure: Failure) -> None:
+    def last_words(failure: Failure, notes: Sequence[str]) -> None:
         _write_last(ours, formatted([], [failure]))
         _write_last(
             errors,
             "".join(f"{line}\n" for line in [*map(printable_lines, notes), *not_linted([failure])]),
         )
 
-    answers = _answers(asked, jobs, timeout_s, last_words)
-    reports: list[LintReport] = []
-    of_report: list[int] = []
-    for (number, _), answer in sorted(answers.items(), key=lambda item: item[0]):
-        if isinstance(answer, Found):
-            notes += answer.notes
-        elif isinstance(answer, Failure):
-            failures.append(answer)
-        else:
-            reports.append(answer)
-            notes += answer.notes
-            of_report.append(number)
-    told = [
-        configs[number].apply(report, asked[number].target.source)
-        for number, report in zip(of_report, settle_unused(reports), strict=True)
-    ]
-    click.echo(formatted(told, failures), nl=False)
-    for line in [*map(printable_lines, notes), *not_linted(failures)]:
-        click.echo(line, err=True)
-    if failures:
+    def tell(outcome: Outcome) -> None:
+        text = formatted(outcome.reports, outcome.failures)
+        click.echo(painted(text) if output_format in _PAINTED else text, nl=False)
+        notes = () if settings().quiet else outcome.notes
+        for line in [*map(printable_lines, notes), *not_linted(outcome.failures)]:
+            click.echo(line, err=True)
+
+    if watches:
+        watch(linting.apart(), last_words, tell)
+        return
+    outcome = linting.run(last_words)
+    if fix:
+        outcome = fix_findings(linting.apart(), outcome, last_words, yes=yes)
+    tell(outcome)
+    if outcome.failures:
         context.exit(2)
-    failed = any(report.at_least(configs[number].fail_on) for number, report in zip(of_report, told, strict=True))
-    if failed and not exit_zero:
+    if outcome.failed and not exit_zero:
         context.exit(1)
 
 
-def _check_selection(config: LintConfig) -> None:
-    """Raise ``RuleError`` or ``OptionError`` once for what would be wrong with every launch."""
-    select_rules(config.select, config.ignore, RULES)
-    option_values(config.options, RULES)
-
-
-def _codes(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
+def _check_ways(output_format: str, fix: bool, yes: bool, watches: bool) -> None:
+    """Raise ``OptionError`` for options that do not go together."""
+    if fix and watches:
+        raise OptionError("--fix with --watch", help="fix first, then watch")
+    if yes and not fix:
+        raise OptionError("--yes without --fix", help="say --fix, too")
+    if (fix or watches) and output_format not in _PAINTED:
+        raise OptionError(
+            f"--{'fix' if fix else 'watch'} with --output-format {output_format}",
+            help=f"it takes the formats for people: {', '.join(_PAINTED)}",
+        )
 
 
 def _not_linted(failures: Sequence[Failure], *, debug: bool, says_so: bool) -> Iterator[str]:
@@ -164,44 +177,3 @@ def _write_last(stream: TextIO, text: str) -> None:
     else:
         stream.write(text)
         stream.flush()
-
-
-# --- where the work is done -------------------------------------------------------------------------------------------
-
-
-def _answers(
-    asked: Sequence[LintJob], processes: int | None, timeout_s: float, last_words: LastWords
-) -> Mapping[Key, Answer]:
-    """The answers to all jobs: in this process if that was asked for, or if there is one launch only."""
-    if processes == 0:
-        done = [_here(job, None, "all", last_words) for job in asked]
-        return {(number, n): answer for number, answers in enumerate(done) for (_, n), answer in answers.items()}
-    if processes is not None or len(asked) != 1:
-        with _progress(len(asked)) as progress:
-            return run_jobs(asked, processes=processes or available_cores(), timeout_s=timeout_s, progress=progress)
-    (job,) = asked
-    answers = _here(job, timeout_s, "only", last_words)
-    found = answers.get((0, -1))
-    if not isinstance(found, Found) or len(answers) == 2 or not found.launches:
-        return answers
-    several = [attrs.evolve(job, launch=launch) for launch in found.launches]
-    with _progress(len(several)) as progress:
-        done_apart = run_jobs(several, processes=available_cores(), timeout_s=timeout_s, progress=progress)
-    return {(0, -1): found, **{(0, launch): answer for (launch, _), answer in done_apart.items()}}
-
-
-def _here(job: LintJob, timeout_s: float | None, share: Share, last_words: LastWords) -> dict[Key, Answer]:
-    """A job done in this process."""
-    answers: list[Answer] = []
-    perform(job, answers.append, timeout_s=timeout_s, share=share, last_words=last_words)
-    first = -1 if isinstance(answers[0], Found) else 0
-    return {(0, first + n): answer for n, answer in enumerate(answers)}
-
-
-def _progress(count: int) -> contextlib.AbstractContextManager[Callable[[int, int, str], None]]:
-    """A bar on a terminal, if there is something to wait for."""
-    if count < 2 or not sys.stderr.isatty():
-        return contextlib.nullcontext(lambda done, total, last: None)
-    module: Any = importlib.import_module(".progress", __package__)
-    bar: contextlib.AbstractContextManager[Callable[[int, int, str], None]] = module.LaunchProgress()
-    return bar

@@ -15,7 +15,7 @@ from ..face.guard.time_limit import DEFAULT_TIMEOUT_S
 from ..face.invocations import launch_invocation, machine_words
 from ..face.targets import resolve_launch, split_target
 from ..face.tracing import described_machine, trace_launch
-from ..ir.errors import ArgumentError, OptionError, did_you_mean
+from ..ir.errors import ArgumentError, OptionError
 from ..ir.forms.saved import is_saved_graph
 from ..ir.graph import Graph
 from ..ir.grid import Grid, check_grid
@@ -24,8 +24,9 @@ from ..machine.description import Machine
 from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
+from .completion import complete_fields, complete_launches, complete_machines, complete_targets
 
-__all__ = ["Choice", "Job", "machine_options", "make_job", "output_file", "target_options", "timeout_option"]
+__all__ = ["Job", "machine_options", "make_job", "output_file", "target_options", "timeout_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,23 +38,12 @@ def machine_options(function: F) -> F:
         "overrides",
         metavar="FIELD=VALUE",
         multiple=True,
+        shell_complete=complete_fields,
         help="Override a field of the machine, such as gemm.rows=128. Repeatable.",
     )(function)
-    return click.option("--machine", metavar="NAME|FILE", help="A machine's name, or a TOML file.")(function)
-
-
-class Choice(click.Choice[str]):
-    """One of some names; another one is refused with the nearest of them."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        try:
-            return super().convert(value, parameter, context)
-        except click.BadParameter as error:
-            near = did_you_mean(str(value), self.choices)
-            if not near.startswith("did you mean"):
-                raise
-            message = f"{error.message} {near[:1].upper()}{near[1:]}"
-            raise click.BadParameter(message, context, parameter) from None
+    return click.option(
+        "--machine", metavar="NAME|FILE", shell_complete=complete_machines, help="A machine's name, or a TOML file."
+    )(function)
 
 
 def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -63,13 +53,13 @@ def _number(context: click.Context, parameter: click.Parameter, value: float) ->
     return value
 
 
-def timeout_option(help: str) -> Callable[[F], F]:
+def timeout_option(help: str, default: float = DEFAULT_TIMEOUT_S) -> Callable[[F], F]:
     """``--timeout``, of every command that runs an author's code."""
     return click.option(
         "--timeout",
         "timeout_s",
         type=click.FloatRange(min=0, min_open=True, max=1e6),
-        default=DEFAULT_TIMEOUT_S,
+        default=default,
         show_default=True,
         callback=_number,
         metavar="SECONDS",
@@ -99,10 +89,13 @@ def target_options(function: F) -> F:
         multiple=True,
         help="A kernel argument: a Python literal, or a tensor such as q=f16[128,128]. Repeatable.",
     )(function)
-    function = click.option("--launch", metavar="NAME", help="The launch to use; default: the kernel's first.")(
-        function
-    )
-    return click.argument("target")(function)
+    function = click.option(
+        "--launch",
+        metavar="NAME",
+        shell_complete=complete_launches,
+        help="The launch to use; default: the kernel's first.",
+    )(function)
+    return click.argument("target", shell_complete=complete_targets)(function)
 
 
 @attrs.frozen

@@ -13,14 +13,14 @@ __all__ = ["LaunchProgress"]
 class LaunchProgress:
     """How many launches (or other things) are done, of how many known so far; on stderr, and gone when it is done."""
 
-    def __init__(self, doing: str = "linting") -> None:
+    def __init__(self, doing: str, *, no_color: bool = False) -> None:
         self._bar = Progress(
             TextColumn(doing),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[last]}", markup=False),
-            console=Console(stderr=True),
+            console=Console(stderr=True, no_color=no_color or None),
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, last="")

@@ -21,10 +21,11 @@ from ..ir.forms.printable import printable_lines
 from ..ir.forms.saved import is_saved_graph
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import LADDER, POLICIES
-from .options import Choice, make_job, output_file, target_options
+from .choices import Choice
+from .options import make_job, output_file, target_options
 from .schedule import chain_lines
 from .stages import stages
-from .tables import percent, say, size, table
+from .tables import note, percent, say, size, table
 
 __all__ = ["report"]
 
@@ -110,11 +111,11 @@ def report(
     with stages() as tell:
         tell("drawing the page")
         notes = write_report(path, data)
-    for note in notes:
-        say(f"note: {note}")
-    say(f"wrote {path}")
+    for text in notes:
+        note(f"note: {text}")
+    note(f"wrote {path}")
     if opens and not _open_page(path):
-        say(f"note: no browser could be started here; open {path} yourself")
+        note(f"note: no browser could be started here; open {path} yourself")
     if data.numbers_failed:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {printable_lines(data.numbers_note)}", err=True)
         context.exit(2)

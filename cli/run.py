@@ -21,8 +21,10 @@ from ..ir.forms.counts import plural
 from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
 from ..scheduler.policy.registry import POLICIES
-from .options import Choice, make_job, target_options
-from .tables import say, table
+from .choices import Choice
+from .options import make_job, target_options
+from .stages import stages
+from .tables import note, say, table
 
 __all__ = ["comparison_lines", "run"]
 
@@ -61,22 +63,28 @@ def run(
     """
     if output:
         check_output(output)
-    job = make_job(**options)
-    graph = job.graph()
-    given = _read(inputs_file) if inputs_file else {}
-    inputs = {**random_inputs(graph, seed), **graph.defaults, **given}
-    chosen = order if order == "program" else api.schedule(graph, order, job.machine)
-    done = execute(graph, inputs, chosen, poison)
+    with stages() as tell:
+        tell("tracing")
+        job = make_job(**options)
+        graph = job.graph()
+        given = _read(inputs_file) if inputs_file else {}
+        inputs = {**random_inputs(graph, seed), **graph.defaults, **given}
+        tell("scheduling")
+        chosen = order if order == "program" else api.schedule(graph, order, job.machine)
+        tell("executing")
+        done = execute(graph, inputs, chosen, poison)
     lost = [name for name in graph.initial if name not in graph.defaults and name not in given]
     if lost:
-        say(f"note: {', '.join(lost)}: traced with arrays, which a saved graph does not hold: --inputs FILE", err=True)
+        note(f"note: {', '.join(lost)}: traced with arrays, which a saved graph does not hold: --inputs FILE", err=True)
     say(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
     say(table([(name, _shape(a), _range(a, done.unstored.get(name))) for name, a in done.outputs.items()]))
     for each in done.unstored.values():
         say(f"  {unstored_text(each)}")
-    comparisons = (
-        api.compare_with_launch(job.launch, inputs, done.outputs, done.unstored) if job.launch is not None else []
-    )
+    with stages() as tell:
+        tell("computing the reference")
+        comparisons = (
+            api.compare_with_launch(job.launch, inputs, done.outputs, done.unstored) if job.launch is not None else []
+        )
     is_saved = job.launch is None
     why = ": a saved graph has none, whatever its launch had; run the kernel's file" if is_saved else ""
     say("\n".join(comparison_lines(comparisons, why)))
@@ -86,7 +94,7 @@ def run(
         say("\n".join(f"    {line}" for line in told))
     if output:
         _write(output, done.outputs)
-        say(f"wrote {output}", err=True)
+        note(f"wrote {output}", err=True)
     caught = {
         "stale read": done.stale_reads,
         "stale write": done.stale_writes,

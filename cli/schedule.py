@@ -17,9 +17,11 @@ from ..scheduler.policy.optimal import DEFAULT_TIME_LIMIT_S, SolverLimit
 from ..scheduler.policy.registry import LADDER, POLICIES
 from ..scheduler.result.ladder import Ladder
 from ..scheduler.result.schedule import Schedule
-from ..scheduler.search.list_search import EFFORTS
+from ..scheduler.search.efforts import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
-from .options import Choice, make_job, target_options
+from .choices import Choice
+from .options import make_job, target_options
+from .stages import stages
 from .tables import percent, say, table
 
 __all__ = ["chain_lines", "gain_lines", "ladder_lines", "proof_lines", "schedule"]
@@ -69,21 +71,31 @@ def schedule(
         raise OptionError(
             f"--json with --buffers {buffers}", help="JSON holds one schedule: give one number of buffers"
         )
-    job = make_job(**options)
-    graph = job.graph()
+    with stages() as tell:
+        tell("tracing")
+        job = make_job(**options)
+        graph = job.graph()
     wanted = [policy] if policy else LADDER
     if copies and len(copies) > 1:
         say(f"{graph.kernel}: makespan against scratch, {job.machine.name}")
         variants = (Analysis(api.rebuffer(graph, number), job.machine) for number in copies)
-        say("\n".join(trade_lines(graph, variants, wanted, job.machine, effort, limit)))
+        with stages() as tell:
+            tell("scheduling")
+            lines = list(trade_lines(graph, variants, wanted, job.machine, effort, limit))
+        say("\n".join(lines))
         return
     known = buffered(graph, job.machine, copies[0]) if copies else Analysis(graph, job.machine)
     if as_json:
-        click.echo(known.schedule(policy or "list", effort, limit).to_json())
+        with stages() as tell:
+            tell("scheduling")
+            text = known.schedule(policy or "list", effort, limit).to_json()
+        click.echo(text)
         return
     if copies:
         say("\n".join([*trade_lines(graph, [known], wanted, job.machine, effort, limit), ""]))
-    graph, ladder = known.graph, known.ladder(wanted, effort, limit)
+    with stages() as tell:
+        tell("scheduling")
+        graph, ladder = known.graph, known.ladder(wanted, effort, limit)
     say(
         f"{graph.kernel}: {len(graph):,} nodes, {len(graph.edges):,} edges, ranks={graph.ranks}, {job.machine.name}"
         + (f", buffers={graph.buffers}" if graph.buffers else "")

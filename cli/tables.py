@@ -7,13 +7,20 @@ from collections.abc import Sequence
 import click
 
 from ..ir.forms.printable import printable_lines
+from .settings import settings
 
-__all__ = ["percent", "say", "size", "table"]
+__all__ = ["note", "percent", "say", "size", "table"]
 
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a text of one line or several, of printable characters only."""
     click.echo(printable_lines(text), err=err)
+
+
+def note(text: str, *, err: bool = False) -> None:
+    """Say what is no result: ``--quiet`` leaves it out."""
+    if not settings().quiet:
+        say(text, err=err)
 
 
 def size(nbytes: int) -> str:

@@ -13,8 +13,10 @@ from ..face import api
 from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
-from .options import Choice, make_job, output_file, target_options
-from .tables import say
+from .choices import Choice
+from .options import make_job, output_file, target_options
+from .stages import stages
+from .tables import note
 
 __all__ = ["timeline"]
 
@@ -46,9 +48,16 @@ def timeline(output: str | None, policies: Sequence[str], **options: Any) -> Non
     job = make_job(**options)
     path = output or output_file(job.kernel, "perfetto-trace")
     check_output(path)
-    ladder = api.compare(job.graph(), list(dict.fromkeys(policies)) or ["list"], job.machine)
+    with stages() as tell:
+        tell("tracing")
+        graph = job.graph()
+        tell("scheduling")
+        ladder = api.compare(graph, list(dict.fromkeys(policies)) or ["list"], job.machine)
     deadlocks = [row.deadlock for row in ladder if row.deadlock is not None]
     if len(deadlocks) < len(ladder):
-        say(str(pictures.timeline(ladder, path)))
+        with stages() as tell:
+            tell("writing")
+            written = pictures.timeline(ladder, path)
+        note(str(written))
     if deadlocks:
         raise deadlocks[0]

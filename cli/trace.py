@@ -10,7 +10,8 @@ from ..ir.forms.counts import plural
 from ..ir.forms.text import graph_lines
 from ..ir.output import check_output
 from .options import make_job, target_options
-from .tables import say
+from .stages import stages
+from .tables import note, say
 
 __all__ = ["trace"]
 
@@ -22,10 +23,12 @@ def trace(output: str | None, **options: Any) -> None:
     """Trace TARGET and print its graph, one line a node; or save it, as a target for the other commands."""
     if output is not None:
         check_output(output)
-    graph = make_job(**options).graph(record=True)
+    with stages() as tell:
+        tell("tracing")
+        graph = make_job(**options).graph(record=True)
     if output is None:
         for line in graph_lines(graph):
             say(line)
         return
     graph.save(output)
-    say(f"wrote {output}: {plural(len(graph), 'node')}", err=True)
+    note(f"wrote {output}: {plural(len(graph), 'node')}", err=True)

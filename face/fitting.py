@@ -11,35 +11,21 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..analysis.analysis import Analysis
 from ..ir.arrays.frozen_map import FrozenMap
-from ..ir.errors import ArgumentError, DeadlockError, KernscopeError, OptionError, did_you_mean, shown
-from ..ir.forms.text import quote
-from ..ir.graph import Graph
-from ..ir.ops import OPERATIONS, Kind
-from ..ir.source.frames import author_place, is_own_fault
-from ..linter import RULES, lint_graph
+from ..ir.errors import ArgumentError, OptionError, did_you_mean, shown
 from ..machine.description import Machine, load_machine
-from ..memory.liveness import Liveness, ViolationKind
 from ..tracer.kernel import Kernel, Launch
 from ..tracer.trace import check_ranks
 from . import api
-from .fitting_table import Fit, FitRow, Verdict
+from .examining import Examined, Tracer, Verdict, examine
+from .fitting_table import Fit, FitRow
 
-__all__ = ["GOALS", "MAX_VALUES", "Fit", "FitRow", "Verdict", "fit", "search_fit"]
+__all__ = ["GOALS", "MAX_VALUES", "Fit", "FitRow", "Verdict", "as_launch", "fit", "search_fit"]
 
 #: What can be looked for: the largest value that fits, or the fastest one that does.
 GOALS = ("memory", "time")
 #: Each value is traced; more than these are a mistake in the range.
 MAX_VALUES = 10_000
-
-#: What stops a value, besides overflow: a kernel with such a finding is no kernel to ship, however small its scratch.
-_ERROR_RULES = tuple(code for code, rule in RULES.items() if rule.severity == "error" and code != "KS101")
-
-Tracer = Callable[[Launch, Machine], Graph]
-
-#: By operation, whether it keeps an engine busy.
-_WORKS = OPERATIONS.mask(lambda operation: operation.kind is not Kind.NONE)
 
 
 def fit(
@@ -66,7 +52,7 @@ def fit(
     Raises ``ArgumentError`` for an unknown parameter, for arguments that do not fit the kernel, and for values that are
     no numbers, none, or more than 10,000; ``OptionError`` for an unknown goal; ``MachineError``.
     """
-    launch = _as_launch(kernel, arguments)
+    launch = as_launch(kernel, arguments)
     launch = attrs.evolve(launch, ranks=launch.ranks if ranks is None else ranks)
     return search_fit(launch, load_machine(launch.machine if machine is None else machine), parameter, values, goal)
 
@@ -102,7 +88,8 @@ def search_fit(
     rows = []
     for number, value in enumerate(tried):
         chosen = attrs.evolve(launch, arguments=FrozenMap({**launch.arguments, parameter: value}))
-        rows.append(_try(chosen, machine, value, goal, trace))
+        found = examine(chosen, machine, trace, policy="list" if goal == "time" else None)
+        rows.append(FitRow(value, *(getattr(found, field.name) for field in attrs.fields(Examined))))
         progress(number + 1, len(tried), f"{parameter}={value}")
     return Fit(
         title=f"{launch.kernel.name}:{launch.name}" if launch.name else launch.kernel.name,
@@ -114,7 +101,8 @@ def search_fit(
     )
 
 
-def _as_launch(kernel: Any, arguments: Mapping[str, Any]) -> Launch:
+def as_launch(kernel: Any, arguments: Mapping[str, Any]) -> Launch:
+    """The launch that a kernel, a launch or a function stands for, with arguments. Raises ``ArgumentError``."""
     held: dict[str, Any] = {}
     while isinstance(kernel, functools.partial):
         held = {**inspect.signature(kernel.func).bind_partial(*kernel.args, **kernel.keywords).arguments, **held}
@@ -147,58 +135,3 @@ def _checked(values: Iterable[Any]) -> list[int | float]:
     if len(plain) > MAX_VALUES:
         raise ArgumentError(f"more than {MAX_VALUES:,} values to try", help="take larger steps: range(32, 1025, 32)")
     return sorted(set(plain))
-
-
-def _try(launch: Launch, machine: Machine, value: int | float, goal: str, trace: Tracer) -> FitRow:
-    try:
-        graph = trace(launch, machine)
-    except (Exception, SystemExit) as error:  # whatever a kernel may raise is its reason to refuse the value
-        if is_own_fault(error):
-            raise
-        return _refused(value, error)
-    known = Analysis(graph, machine)
-    live = known.liveness()
-    peak = live.peak_bytes
-    if not live.fits:
-        return _overflow(value, live)
-    errors = lint_graph(known, select=_ERROR_RULES, title=launch.kernel.name).at_least("error")
-    if errors:
-        first = errors[0]
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return FitRow(value, "finding", f"{first.code} {first.name}: {first.message}{more}", first.location, peak)
-    if not _WORKS[graph.nodes.op].any():  # no loop runs: it would be the smallest and the fastest
-        return FitRow(value, "refused", "the kernel does nothing with this value", None, peak)
-    if goal == "memory":
-        return FitRow(value, "fits", peak_bytes=peak)
-    return _timed(value, known, peak)
-
-
-def _timed(value: int | float, known: Analysis, peak: int) -> FitRow:
-    try:
-        made = known.schedule("list", effort="fast")
-    except DeadlockError as deadlock:
-        return FitRow(value, "deadlock", deadlock.message, deadlock.cycle[0] if deadlock.cycle else None, peak)
-    return FitRow(value, "fits", "", None, peak, made.makespan_ps, made.bound_ps)
-
-
-def _refused(value: int | float, error: BaseException) -> FitRow:
-    text = error.message if isinstance(error, KernscopeError) else str(error)
-    first_line = text.strip().splitlines()[0] if text.strip() else ""
-    reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
-    places = error.places if isinstance(error, KernscopeError) else []
-    return FitRow(value, "refused", reason, places[0][1] if places else author_place(error.__traceback__))
-
-
-def _overflow(value: int | float, live: Liveness) -> FitRow:
-    """The first allocation that passes the budget, on the fullest rank: where a trace that raises would end."""
-    over = live.violation_columns.of(ViolationKind.OVERFLOW)
-    graph, storages = live.graph, live.graph.storages
-    on_fullest = over.allocation[over.rank == live.fullest_rank]
-    first = int((on_fullest if len(on_fullest) else over.allocation).min())
-    rank, memory = int(storages.rank[first]), graph.target.memories[storages.memory[first]]
-    name = quote(graph.names[storages.name[first]])
-    what = f"`{name}`" if name else repr(graph.layouts[storages.layout[first]])
-    on_rank = f" on rank {rank}" if graph.ranks > 1 else ""
-    held, in_use = int(graph.held_bytes[first]), int(storages.address[first])
-    reason = f"{what} takes {held:,} B{on_rank} with {in_use:,} B of {memory.bytes:,} B in use"
-    return FitRow(value, "overflow", reason, graph.location(int(storages.stack[first])), live.peak_bytes)

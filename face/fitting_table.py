@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -14,16 +14,14 @@ from ..ir.forms.text import quote
 from ..ir.source.location import Location
 from ..machine.units import format_ps
 from ..scheduler.result.tables import number_table
+from .examining import Verdict
 
-__all__ = ["Fit", "FitRow", "Verdict"]
+__all__ = ["Fit", "FitRow"]
 
 _N = TypeVar("_N", int, float)
 
 #: Runs of more rows than this are one line.
 _RUN = 4
-
-
-Verdict = Literal["fits", "overflow", "refused", "finding", "deadlock"]
 
 
 @attrs.frozen
@@ -57,7 +55,7 @@ class FitRow:
         return self.makespan_ps / self.bound_ps if self.bound_ps else 1.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Fit:
     """The values that were tried, in ascending order, and what was found.
 
@@ -71,6 +69,10 @@ class Fit:
     machine: str
     budget_bytes: int
     rows: tuple[FitRow, ...]
+
+    def __repr__(self) -> str:
+        best = "no value" if self.best is None else self.best.value
+        return f"<Fit {quote(self.title)}: {self.parameter} = {best} of {plural(len(self.rows), 'value')}>"
 
     @property
     def best(self) -> FitRow | None:

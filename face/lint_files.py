@@ -11,7 +11,7 @@ from ..linter.config import LintConfig, find_config
 from ..linter.findings import Failure
 from .targets import Target, split_target
 
-__all__ = ["Configurations", "lint_targets", "may_hold_kernels"]
+__all__ = ["Configurations", "lint_targets", "may_hold_kernels", "python_files"]
 
 #: Folders with files that are not the project's own, or copies of them.
 _PASSED_OVER = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
@@ -62,7 +62,7 @@ def _is_python_file(target: Target) -> bool:
 
 
 def _folder(folder: str, configurations: Configurations, notes: list[str]) -> Iterator[Target]:
-    files = list(_python_files(folder))
+    files = list(python_files(folder))
     if not files:
         raise KernelFileError(f"no Python files in {folder!r}", help="give a folder with kernels, or a file")
     chosen = [file for file in files if not configurations.of(str(file)).excludes(str(file))]
@@ -71,7 +71,8 @@ def _folder(folder: str, configurations: Configurations, notes: list[str]) -> It
     yield from (Target(str(file), None, True) for file in chosen)
 
 
-def _python_files(folder: str) -> Iterator[Path]:
+def python_files(folder: str) -> Iterator[Path]:
+    """The Python files of a folder and those below it, by name; without hidden ones and those of environments."""
     found: list[Path] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not _is_passed_over(Path(parent, name))]

@@ -16,7 +16,8 @@ from ..backends.execution.execute import execute
 from ..backends.execution.inputs import random_inputs
 from ..backends.graph_picture.drawing import Drawing, draw
 from ..backends.report.data import NumbersRow, PolicyResult, ReportData
-from ..backends.report.page import check_page, write_report
+from ..backends.report.notebook import Report, written_report
+from ..backends.report.page import check_page
 from ..backends.report.source import collect_sources
 from ..backends.timelines.timeline import Timeline, timeline
 from ..ir.columns import expect_graph
@@ -45,14 +46,14 @@ def report(
     effort: str = "normal",
     inputs: Mapping[str, Array] | None = None,
     against: Graph | ReportData | None = None,
-) -> ReportData:
+) -> Report:
     """Write one self-contained HTML page: summary, findings, the ladder of policies, the timeline, the scratch map, the
     graph, the source line by line, numbers. Selecting a node anywhere shows it everywhere.
 
     ``policies`` are those of the ladder. With a ``launch`` that has a reference the kernel is executed (on ``inputs``,
     else those it was traced with, else random ones) and compared. With ``against``, an earlier graph or what an earlier
     report returned, the page says what changed in makespan and peak and which lines are to blame. Returns what the page
-    shows. Raises ``OutputError`` where it cannot be written.
+    shows; a notebook shows the page itself. Raises ``OutputError`` where it cannot be written.
     """
     expect_graph(graph, "report")
     check_page(path)
@@ -63,8 +64,7 @@ def report(
     known = machine_of(graph, machine)
     data = gather(graph, known, launch=launch, policies=policies, effort=effort, inputs=inputs)
     data = attrs.evolve(data, against=against)
-    write_report(path, data)
-    return data
+    return written_report(path, data)
 
 
 def gather(

@@ -20,8 +20,25 @@ from .guard.time_limit import DEFAULT_TIMEOUT_S, time_limit
 from .lint_files import may_hold_kernels
 from .lint_job import lint_launch
 from .targets import Target, find_kernels
+from .triton.pytest_session import (
+    add_triton_option,
+    pytest_load_initial_conftests,
+    pytest_runtest_call,
+    pytest_terminal_summary,
+    pytest_unconfigure,
+)
 
-__all__ = ["KernelFile", "LaunchItem", "pytest_addoption", "pytest_collect_file", "pytest_configure"]
+__all__ = [
+    "KernelFile",
+    "LaunchItem",
+    "pytest_addoption",
+    "pytest_collect_file",
+    "pytest_configure",
+    "pytest_load_initial_conftests",
+    "pytest_runtest_call",
+    "pytest_terminal_summary",
+    "pytest_unconfigure",
+]
 
 #: Judged over all launches of a kernel together, which a test item does not see.
 _OF_ALL_LAUNCHES = ("KS001",)
@@ -45,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SECONDS",
         help="how long importing such a file, and then each launch, may take (default: %(default)g)",
     )
+    add_triton_option(group)
 
 
 def _seconds(text: str) -> float:

@@ -19,6 +19,7 @@ __all__ = [
     "ArgumentError",
     "BoundsError",
     "ChannelError",
+    "ClusterError",
     "DTypeError",
     "DeadlockError",
     "ExecutionError",
@@ -50,10 +51,17 @@ __all__ = [
     "RuleError",
     "ScopeError",
     "ScratchOverflowError",
+    "ScriptFailedError",
     "ShapeError",
     "TargetMismatchError",
+    "TaskFileError",
     "TimeLimitError",
     "TracedValueError",
+    "TritonCompileError",
+    "TritonDescriptorError",
+    "TritonNameError",
+    "TritonSessionError",
+    "TritonSourceError",
     "UnknownNameError",
     "UnmatchedMessageError",
     "UseAfterScopeError",
@@ -63,8 +71,6 @@ __all__ = [
 
 #: How many elements of a list of handles are shown.
 _ELEMENTS_SHOWN = 4
-#: More names than these are no answer to a misspelt one.
-_NAMES_LISTED = 30
 #: How many of the calls that led to a place are shown.
 _CALLERS_SHOWN = 4
 
@@ -358,6 +364,13 @@ class MemoryLimitError(KernscopeError, MemoryError):
     fix = "Execute a smaller launch; tracing, linting and scheduling need no tensor's memory."
 
 
+class TaskFileError(KernscopeError, ValueError):
+    """A task graph's file that is missing, or not in the format that it is read as."""
+
+    code = "KE407"
+    fix = "Mend the line that the message names, or say which format it is: `kernscope solve --format`."
+
+
 class OptionError(KernscopeError, ValueError):
     """An option or override that does not exist or does not parse."""
 
@@ -421,6 +434,56 @@ class KernelProcessError(KernscopeError, RuntimeError):
     fix = "Run it alone to see what it says, with the command that the message names."
 
 
+class ClusterError(KernscopeError, ConnectionError):
+    """A cluster that does not answer."""
+
+    code = "KE510"
+    fix = "Start it, or give the address of one that runs: `dask scheduler` prints its own."
+
+
+class TritonNameError(KernscopeError, AttributeError):
+    """A name of Triton's that kernscope does not answer, or refuses."""
+
+    code = "KE601"
+    fix = "The documentation of Triton kernels lists every name: whether it runs, or why it is refused."
+
+
+class TritonCompileError(KernscopeError, ValueError):
+    """A kernel that Triton's compiler would refuse: a failed `static_assert`, a size that is no power of two, shapes
+    or types that do not go together."""
+
+    code = "KE602"
+    fix = "Change what the message names; of several configurations the next one is tried."
+
+
+class TritonSourceError(KernscopeError, OSError):
+    """A Triton kernel whose source cannot be read, or is not what was imported."""
+
+    code = "KE603"
+    fix = "Write the kernel as a function with `def`, in a file or a notebook's cell."
+
+
+class TritonSessionError(KernscopeError, RuntimeError):
+    """A Triton kernel that was launched outside a session, or called like a function, or a session within another."""
+
+    code = "KE604"
+    fix = "Launch it inside `with ks.triton.session():`, or run its script by `kernscope triton`."
+
+
+class TritonDescriptorError(KernscopeError, AssertionError):
+    """A tensor descriptor that Triton would refuse."""
+
+    code = "KE605"
+    fix = "Its last dimension is contiguous, its other strides are multiples of 16 bytes, its lists are equally long."
+
+
+class ScriptFailedError(KernscopeError, RuntimeError):
+    """A script that raised an error of its own while it ran in a session, such as a failed assert."""
+
+    code = "KE606"
+    fix = "The line that the message names raised it; what its launches did until then is told all the same."
+
+
 class InternalError(KernscopeError, RuntimeError):
     """A fault of kernscope's own; the cause is the original error."""
 
@@ -441,11 +504,7 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: floa
     near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
-    if listed:
-        return listed
-    shown_names = options[:_NAMES_LISTED]
-    more = f", and {len(options) - len(shown_names)} more" if len(options) > len(shown_names) else ""
-    return f"{what or 'known names'}: {', '.join(shown_names) if options else 'none'}{more}"
+    return listed or f"{what or 'known names'}: {', '.join(options) if options else 'none'}"
 
 
 def raised(error: BaseException) -> str:

@@ -63,9 +63,10 @@ class Reason(enum.IntEnum):
     MESSAGE = 1
     CREDIT = 2
     FIFO = 3
-    WAR = 4
-    WAW = 5
-    ORDER = 6
+    CONTROL = 4
+    WAR = 5
+    WAW = 6
+    ORDER = 7
 
     @property
     def label(self) -> str:

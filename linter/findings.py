@@ -110,7 +110,7 @@ class Failure:
         return f"{self.diagnostic}\n\n{printable(self.title)}: not linted"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class LintReport:
     """The findings of one graph, in one fixed order: by severity, file, line, column, code, then first node.
 
@@ -122,6 +122,9 @@ class LintReport:
     diagnostics: tuple[Diagnostic, ...]
     suppressed: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<LintReport {self.summary}>"
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.diagnostics)

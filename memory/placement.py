@@ -4,7 +4,8 @@ What the bump allocator cannot do: give bytes back as soon as their last access 
 overlap must not share bytes; the peak is to be low. That is dynamic storage allocation, NP-hard (Garey and Johnson
 1979, problem SR2). Here: several greedy orders, each put down at the lowest gap that is free (as memory planners do:
 Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020), then hill climbing over orders,
-in which blocks at the peak, and those beside them, move. Everything stops where the peak meets the bound.
+in which blocks at the peak, and those beside them, move; then a search that lowers the peak or proves that it cannot
+be lowered (:mod:`.skyline_placement`). Everything stops where the peak meets the bound.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from ..ir.arrays.permutations import group_starts
 from ..ir.tables import IntArray
 from .greedy_placement import Conflicts, find_conflicts, first_fit, sweep_fit
+from .skyline_placement import lowest_peak
 
 __all__ = ["Placed", "ScratchPlacement", "place_blocks", "place_groups"]
 
@@ -27,6 +29,10 @@ _CLIMB_STEPS = 375_000
 _CLIMB_ROUNDS = 1000
 #: How often hill climbing takes on an order that is worse, to leave a plateau.
 _TAKE_WORSE = 0.02
+#: Steps of the search that follows, unless told otherwise: about a second in plain Python; and above how many blocks it
+#: is not begun.
+_SEARCH_STEPS = 2_000_000
+_MOST_SEARCHED = 2_000
 #: Pairs of overlapping live ranges above which no order but that of time is tried.
 _MOST_PAIRS = 2_000_000
 
@@ -68,7 +74,8 @@ class ScratchPlacement:
 
     @property
     def bound_bytes(self) -> int:
-        """The largest sum of live bytes at one time: no placement has a lower peak."""
+        """No placement has a lower peak: the largest sum of live bytes at one time, or more where a search has proved
+        it."""
         return max(self.bound_bytes_by_rank, default=0)
 
     @property
@@ -91,9 +98,9 @@ class ScratchPlacement:
         return f"<ScratchPlacement {self}>"
 
 
-def place_blocks(start: IntArray, stop: IntArray, nbytes: IntArray) -> Placed:
+def place_blocks(start: IntArray, stop: IntArray, nbytes: IntArray, steps: int = _SEARCH_STEPS) -> Placed:
     """Put down blocks of ``nbytes`` (positive, rounded already), live in [start, stop) each (not empty), so that no two
-    of them that are live together share a byte. Deterministic.
+    of them that are live together share a byte. ``steps``: how many the search takes at most. Deterministic.
     """
     count = len(start)
     if not count:
@@ -119,6 +126,11 @@ def place_blocks(start: IntArray, stop: IntArray, nbytes: IntArray) -> Placed:
         rounds = min(_CLIMB_ROUNDS, _CLIMB_STEPS // step)
         best, peak, more = _climb(best, peak, bound, conflicts, nbytes, rounds)
         tried += more
+    if peak > bound and count <= _MOST_SEARCHED:
+        found = lowest_peak(start, stop, nbytes, low=bound, high=peak, budget=steps)
+        bound = found.proved_bytes
+        if found.address is not None:
+            best, peak = found.address, int((found.address + nbytes).max())
     return Placed(best, peak, bound, tried, limited)
 
 

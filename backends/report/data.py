@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import attrs
 
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...linter.findings import LintReport
+from ...machine.units import format_ps
 from ...memory.liveness import Liveness
 from ...scheduler.result.ladder import best_of
 from ...scheduler.result.schedule import Schedule
@@ -42,7 +44,7 @@ class NumbersRow:
     unstored: str = ""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class ReportData:
     """Everything that a report page shows; the page itself computes nothing but pictures.
 
@@ -67,6 +69,10 @@ class ReportData:
     sources: tuple[SourceText, ...] = ()
     version: str = ""
     against: ReportData | None = None
+
+    def __repr__(self) -> str:
+        best = "no schedule" if self.best is None else format_ps(self.best.makespan_ps)
+        return f"<Report {quote(self.title)} on {quote(self.machine)}: {best}; {self.lint.summary.partition(': ')[2]}>"
 
     @property
     def bound_ps(self) -> int:

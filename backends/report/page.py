@@ -23,7 +23,7 @@ from .sections import details
 from .source import LineTable
 from .strip import size_line, strip
 
-__all__ = ["ReportData", "check_page", "report_html", "write_report"]
+__all__ = ["ReportData", "check_page", "report_html", "save_page", "write_report"]
 
 #: What browsers take for a page.
 _SUFFIXES = (".html", ".htm")
@@ -104,7 +104,12 @@ def check_page(path: str | os.PathLike[str]) -> None:
 def write_report(path: str | os.PathLike[str], data: ReportData) -> tuple[str, ...]:
     """Write the page; a sentence for each thing that could not be done comes back. Raises ``OutputError`` where the
     file cannot be written."""
+    return save_page(path, data)[1]
+
+
+def save_page(path: str | os.PathLike[str], data: ReportData) -> tuple[str, tuple[str, ...]]:
+    """The same; the page's text comes back, too."""
     check_page(path)
     text, notes = report_html(data)
     write_output(path, text.encode("utf-8", errors="replace"))
-    return notes
+    return text, notes

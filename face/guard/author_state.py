@@ -7,7 +7,7 @@ import os
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -74,11 +74,12 @@ class _State:
 
 
 class AuthorState:
-    """The state that one author's code runs in: ``sys.argv`` is ``[source]``, the rest begins as ours, and what the
-    code makes of it (a folder changed to, a path added, a seed, a filter of warnings) holds whenever it runs again."""
+    """The state that one author's code runs in: ``sys.argv`` is ``[source, *arguments]``, the rest begins as ours, and
+    what the code makes of it (a folder changed to, a path added, a seed, a filter of warnings) holds whenever it runs
+    again."""
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    def __init__(self, source: str, arguments: Sequence[str] = ()) -> None:
+        self._arguments = [source, *arguments]
         self._theirs: _State | None = None
 
     @contextlib.contextmanager
@@ -86,7 +87,7 @@ class AuthorState:
         """Run with it; our own is back afterwards, however this ends."""
         ours = _State.now()
         if self._theirs is None:
-            sys.argv = [self._source]
+            sys.argv = list(self._arguments)
         else:
             self._theirs.restore()
         try:

@@ -12,7 +12,7 @@ import functools
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -32,7 +32,7 @@ _end_process = os._exit
 
 
 class Guard:
-    """Runs the code of one target. ``source`` is what the author's code finds in ``sys.argv``.
+    """Runs the code of one target. ``source`` and ``arguments`` are what the author's code finds in ``sys.argv``.
 
     ``timeout_s`` is the limit of each run (None: none); ``ends_process`` as in :func:`time_limit`. ``lets_pass`` are
     exceptions that mean something to whoever runs us, such as a test runner's for "skip this".
@@ -42,6 +42,7 @@ class Guard:
         self,
         source: str,
         *,
+        arguments: Sequence[str] = (),
         timeout_s: float | None = None,
         ends_process: bool = False,
         lets_pass: tuple[type[BaseException], ...] = (),
@@ -49,7 +50,7 @@ class Guard:
         self._timeout_s = timeout_s
         self._ends_process = ends_process
         self._passing: tuple[type[BaseException], ...] = (KernscopeError, *lets_pass)
-        self._state = AuthorState(source)
+        self._state = AuthorState(source, arguments)
         self._streams = AuthorStreams()
 
     @contextlib.contextmanager

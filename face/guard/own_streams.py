@@ -72,6 +72,10 @@ class ToolStream:
         """Hand on what was written."""
         self._do("flush")
 
+    def isatty(self) -> bool:
+        """Whether somebody watches: nobody does where it is closed."""
+        return self._stream is not None and self._stream.isatty()
+
     def _do(self, what: str, *arguments: str) -> None:
         if self._stream is None:
             if self._is_output and arguments:

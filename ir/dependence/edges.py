@@ -37,6 +37,7 @@ def find_edges(graph: GraphColumns) -> EdgeTable:
     find_between_allocations(graph, first_last, rows)
     _messages(graph, rows)
     find_order(graph, rows)
+    _decisions(graph, rows)
     return _merge(rows, len(graph.nodes))
 
 
@@ -63,6 +64,26 @@ def _merge(rows: EdgeRows, count: int) -> EdgeTable:
         recycled=(chosen & 1) == 0,
     )
     return made
+
+
+def _decisions(graph: GraphColumns, rows: EdgeRows) -> None:
+    """What follows a decision in its rank, up to the next one, waits for it; through the edges among them, all but the
+    nodes that none of them comes before."""
+    nodes = graph.nodes
+    decisions = np.flatnonzero(nodes.op == OPERATIONS.code("decide"))
+    if not len(decisions):
+        return
+    node = np.arange(len(nodes))
+    place = np.searchsorted(decisions, node) - 1  # the last one before each node
+    last = decisions[np.maximum(place, 0)]
+    follows = (place >= 0) & (nodes.rank[last] == nodes.rank)
+    # A node that waits for another one behind the decision waits for it, too.
+    behind = np.zeros(len(nodes), dtype=np.bool_)
+    for source, target, _, _ in rows:
+        own = follows[target] & (source > last[target])
+        behind[target[own]] = True
+    targets = np.flatnonzero(follows & ~behind)
+    rows.append(edge_rows(last[targets], targets, Reason.CONTROL))
 
 
 def _messages(graph: GraphColumns, rows: EdgeRows) -> None:

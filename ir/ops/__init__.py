@@ -3,7 +3,7 @@ code."""
 
 from __future__ import annotations
 
-from . import atomics, movement, random_numbers, rearranging, reductions
+from . import atomics, movement, random_numbers, rare_functions, rearranging, reductions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -46,6 +46,7 @@ __all__ = [
     "common_dtype",
     "movement",
     "random_numbers",
+    "rare_functions",
     "rearranging",
     "reductions",
 ]

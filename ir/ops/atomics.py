@@ -26,11 +26,14 @@ _COMBINE = {
     "xor": np.bitwise_xor,
 }
 #: What an atomic can do.
-ATOMICS = (*_COMBINE, "xchg")
+ATOMICS = (*_COMBINE, "xchg", "cas")
 
 
-def combined(how: str, old: Array, new: Array) -> Array:
-    """What an atomic leaves where ``old`` was, given ``new``: arrays of one dtype."""
+def combined(how: str, old: Array, new: Array, expected: Array | None = None) -> Array:
+    """What an atomic leaves where ``old`` was, given ``new`` (and, for ``"cas"``, what it ``expected``): arrays of one
+    dtype."""
+    if how == "cas":
+        return np.where(old == expected, new, old)
     if how == "xchg":
         return np.broadcast_to(new, old.shape)
     dtype = dtypes.of_numpy(old.dtype)
@@ -39,17 +42,20 @@ def combined(how: str, old: Array, new: Array) -> Array:
         return cast_array(_COMBINE[how](cast_array(old, wide), cast_array(new, wide)), dtype)
 
 
-def _in_turn(how: str, value: Array, target: Array, index: Index | None) -> tuple[Array, Array]:
+def _in_turn(how: str, value: Array, target: Array, index: Index | None, rest: Sequence[Array]) -> tuple[Array, Array]:
     """Element after element: what each finds, and what stands in its place when all are done."""
+    expected = rest[0] if how == "cas" else None
     where = None if index is None else index.elements().reshape(-1)
     if where is None or len(index.accessed()) == np.count_nonzero(where >= 0):  # type: ignore[union-attr]  # no Index: no where
-        return target, combined(how, target, value)
+        return target, combined(how, target, value, expected)
     found, values = target.reshape(-1).copy(), value.reshape(-1)
     memory: dict[int, np.generic] = {}
     for place, element in enumerate(where.tolist()):
         if element >= 0:
             found[place] = memory.get(element, found[place])
-            memory[element] = combined(how, found[place : place + 1], values[place : place + 1])[0]
+            one = slice(place, place + 1)
+            wanted = None if expected is None else expected.reshape(-1)[one]
+            memory[element] = combined(how, found[one], values[one], wanted)[0]
     left = found.copy()
     for place, element in enumerate(where.tolist()):
         if element >= 0:
@@ -82,7 +88,7 @@ def _atomic(
     operands: Sequence[Operand],
     index: Index | None = None,
 ) -> Array:
-    return _in_turn(how, value, target, index)[1]
+    return _in_turn(how, value, target, index, addresses)[1]
 
 
 def _fetch_rule(operands: Sequence[Operand], *, how: str, index: Index | None = None) -> tuple[Shape, DType]:
@@ -98,7 +104,7 @@ def _fetch(
     operands: Sequence[Operand],
     index: Index | None = None,
 ) -> Array:
-    found = _in_turn(how, value, target, index)[0]
+    found = _in_turn(how, value, target, index, addresses)[0]
     return found if index is None else np.where(index.elements() >= 0, found, found.dtype.type(0))
 
 
@@ -115,7 +121,8 @@ TABLE.add(
         rule=_atomic_rule,
         evaluate=_atomic,
         work=_touched,
-        doc="Change elements of HBM by a tile, each as one step (``how``: add, max, min, and, or, xor, xchg); elements "
+        doc="Change elements of HBM by a tile, each as one step (``how``: add, max, min, and, or, xor, xchg, or cas, "
+        "which takes a tile of what it expects, too); elements "
         "that stand in one place change it in turn. Example: ``tl.atomic_add(counts + labels, 1)``.",
         then_from=(Space.GLOBAL, Space.SCRATCH),
         writes_to=Space.GLOBAL,

@@ -30,7 +30,7 @@ from .operation import (
     output_elements,
 )
 
-__all__ = ["TABLE", "common_dtype"]
+__all__ = ["TABLE", "common_dtype", "declare_function"]
 
 TABLE = OperationTable()
 
@@ -122,9 +122,11 @@ def _elementwise(
     *,
     result: DType | None = None,
     linear: Linear | None = None,
+    public: bool = True,
 ) -> Callable[[Callable[..., Array]], Operation]:
     """Declare an elementwise operation: ``operand_rule`` gives the dtype that the operands are brought to, which is
-    the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it."""
+    the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it. One that
+    is not ``public`` is for front ends: ``tl`` does not have it."""
 
     def declare(body: Callable[..., Array]) -> Operation:
         operation_name = body.__name__.rstrip("_")
@@ -151,10 +153,38 @@ def _elementwise(
                 evaluate=evaluate,
                 work=output_elements,
                 doc=" ".join((body.__doc__ or "").split()),
+                public=public,
             )
         )
 
     return declare
+
+
+def declare_function(name: str, family: Family, compute: Callable[..., Any], doc: str) -> Operation:
+    """Declare a function of floats that is for front ends: ``tl`` does not have it."""
+
+    def rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
+        return _shape(operands), _transcendental(operands)
+
+    def evaluate(*values: Any, result: DType, operands: Sequence[Operand]) -> Array:
+        ready = [cast_array(cast_array(value, result), result.computed_in) for value in values]
+        with np.errstate(all="ignore"):
+            return cast_array(np.asarray(compute(*ready)), result)
+
+    return TABLE.add(
+        Operation(
+            name=name,
+            family=family,
+            kind=Kind.ELEMENTWISE,
+            cost=Cost.TRANSCENDENTAL,
+            log=f"math/{name}",
+            rule=rule,
+            evaluate=evaluate,
+            work=output_elements,
+            doc=doc,
+            public=False,
+        )
+    )
 
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------
@@ -194,6 +224,23 @@ def floordiv(a: Array, b: Array) -> Array:
 def mod(a: Array, b: Array) -> Array:
     """``a % b`` with the sign of ``b`` as in Python; an integer modulo zero gives 0. Example: ``col = i % 128``."""
     return a % b
+
+
+@_elementwise(_numeric, Cost.DIVISION, public=False)
+def truncdiv(a: Array, b: Array) -> Array:
+    """``a / b`` of integers rounded toward zero, as C and Triton divide; by zero it gives 0. Example: ``row = i //
+    n``."""
+    quotient = a // b
+    if a.dtype.kind == "f":
+        return np.trunc(a / b)
+    return np.where((np.fmod(a, b) != 0) & ((a < 0) != (b < 0)), quotient + 1, quotient).astype(a.dtype)
+
+
+@_elementwise(_numeric, Cost.DIVISION, public=False)
+def rem(a: Array, b: Array) -> Array:
+    """The remainder with the sign of ``a``, as C and Triton have it; an integer modulo zero gives 0. Example: ``col = i
+    % n``."""
+    return np.fmod(a, b)
 
 
 @_elementwise(_numeric, Cost.TRANSCENDENTAL)

@@ -271,6 +271,15 @@ def wait_for(signal: None, *, result: DType, operands: Sequence[Operand]) -> Non
     ``tl.wait_for("prev")``."""
 
 
+# --- control --------------------------------------------------------------------------------------------------------
+
+
+@_declared(Family.CONTROL, Kind.NONE, "", lambda operands: _none(()), _nothing, writes_to=Space.NOWHERE)
+def decide(*values: Array, result: DType, operands: Sequence[Operand]) -> None:
+    """The program has read values, and decides by them what comes next: all of that waits for it. Example: ``if
+    tl.load(flag): ...``."""
+
+
 # --- markers --------------------------------------------------------------------------------------------------------
 
 

@@ -83,6 +83,7 @@ class Family(enum.StrEnum):
     REARRANGEMENT = "rearrangement"
     CONTRACTION = "contraction"
     MESSAGE = "message"
+    CONTROL = "control"
     MARKER = "marker"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.graph import Access, Graph
 from ...ir.layout import Layout
-from ...ir.ops import OPERATIONS, Kind
+from ...ir.ops import OPERATIONS, Kind, Space
 from ...ir.tables import IntArray, Mode
 from ..analyses.hbm_boxes import region_text
 from ..rule import Finding, LintContext, Rule
@@ -17,7 +17,10 @@ from ..wording.counts import times
 
 __all__ = ["RULE"]
 
-_BY_ELEMENT = OPERATIONS.mask(lambda op: op.in_parts)
+_BY_ELEMENT = OPERATIONS.mask(
+    # An atomic changes each element that it reads, and no other.
+    lambda op: op.in_parts or (op.writes_to is Space.GLOBAL and Space.GLOBAL in op.then_from)
+)
 _PRODUCTS = OPERATIONS.mask(lambda op: op.kind is Kind.MATMUL)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...ir.arrays.compiling import run_loop
 from ...ir.tables import IntArray
-from ..search.compiling import run_loop
 from .constraints import Constraints
 from .problem import Problem
 

@@ -11,15 +11,18 @@ from collections.abc import Mapping
 import attrs
 
 from ...ir.arrays.frozen_map import FrozenMap
-from ..search.bounds import engine_bounds, loaded_path_ps
-from ..search.heads import heads_and_tails
+from ..search.bounding import Bounding, quick_bounds
 from .problem import Problem
 
-__all__ = ["LOADED_PATH", "LONGEST_PATH", "Bounds", "lower_bounds"]
+__all__ = ["LOADED_PATH", "LONGEST_PATH", "RAISED_PATH", "REFUTED", "Bounds", "lower_bounds"]
 
 LONGEST_PATH = "longest path"
 #: The longest path on which a node also waits for what its engines have to do before.
 LOADED_PATH = "loaded path"
+#: The same with what local windows refute: which start is too early for what comes right before it.
+RAISED_PATH = "raised path"
+#: The least makespan that narrowing the time windows of all nodes does not refute.
+REFUTED = "refuted makespans"
 
 
 @attrs.frozen
@@ -44,12 +47,15 @@ class Bounds:
         return max(self.each, key=lambda name: self.each[name])
 
 
-def lower_bounds(problem: Problem) -> Bounds:
-    """All bounds of a problem, the paths first, then the engines in their order. The edges must close no cycle."""
-    known = heads_and_tails(problem.dag)
-    each = {LONGEST_PATH: known.longest_path_ps, LOADED_PATH: loaded_path_ps(problem.dag, known)}
+def lower_bounds(problem: Problem, known: Bounding | None = None) -> Bounds:
+    """All bounds of a problem by name, the paths first, then the engines in their order; of those that take longer the
+    ones that are ``known``. The edges must close no cycle."""
+    known = quick_bounds(problem.dag) if known is None else known
+    each = {LONGEST_PATH: known.path_ps, LOADED_PATH: known.loaded_ps}
     several = len({engine.rank for engine in problem.engines}) > 1
-    for number, bound in engine_bounds(problem.dag, known):
+    for number, bound in known.engines:
         engine = problem.engines[number]
         each[f"rank {engine.rank} {engine.name}" if several else engine.name] = bound
+    each |= {RAISED_PATH: known.raised_ps} if known.raised_ps else {}
+    each |= {REFUTED: known.refuted_ps} if known.refuted_ps else {}
     return Bounds(FrozenMap(each))

@@ -20,8 +20,8 @@ from ...ir.errors import MissingExtraError, PolicyError, shown
 from ...ir.tables import IntArray
 from ...machine.units import format_ps
 from ..search.dag import Dag, longest_from_start, longest_to_end
+from ..search.efforts import check_seed
 from ..search.lanes import assign_lanes, lane_predecessors
-from ..search.list_search import check_seed
 
 __all__ = [
     "DEFAULT_LIMIT",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 
 from ...ir.tables import IntArray
-from ..search.list_search import Effort, search
+from ..search.efforts import Effort
+from ..search.solving import Solving
 from .constraints import make_constraints
 from .deadlock import Wait, edge_cycle, waiting_cycle
 from .in_order import Times, run_in_order
@@ -23,11 +24,16 @@ class Deadlock:
 
 
 def run_policy(
-    problem: Problem, policy: Policy, effort: Effort, *, incumbent: IntArray | None = None, bound_ps: int = 0
+    problem: Problem,
+    policy: Policy,
+    effort: Effort,
+    *,
+    incumbent: IntArray | None = None,
+    solving: Solving | None = None,
 ) -> Times | Deadlock:
-    """The times of a policy. ``effort``, ``incumbent`` (start times known to be possible) and ``bound_ps`` (no need to
-    go on below) serve a search only. Under an exact policy these are the times that the solver starts from: those of
-    ``list``."""
+    """The times of a policy. ``effort``, ``incumbent`` (start times known to be possible) and ``solving`` (what is
+    found of the problem already) serve a search only. Under an exact policy these are the times that the solver starts
+    from: those of ``list``."""
     if policy.in_order:
         constraints = make_constraints(problem, policy)
         if constraints.has_deadlock:
@@ -39,5 +45,8 @@ def run_policy(
         queued = make_constraints(problem, QUEUED)
         if not queued.has_deadlock:
             incumbent = run_in_order(problem, queued).start_ps
-    start = search(problem.dag, effort, incumbent=incumbent, bound_ps=bound_ps)
+    if not len(problem):
+        return Times(issue_ps=problem.dag.release_ps, start_ps=problem.dag.release_ps)
+    known = Solving(problem.dag, bounding=False) if solving is None else solving
+    start = known.at(effort).start_ps if incumbent is None else known.from_incumbent(effort, incumbent)
     return Times(issue_ps=problem.dag.release_ps, start_ps=start)

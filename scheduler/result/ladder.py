@@ -9,6 +9,7 @@ import attrs
 
 from ...ir.columns import expect_graph
 from ...ir.errors import DeadlockError, PolicyError, shown
+from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.verifier.verify import require_valid
 from ...machine.description import Machine
@@ -16,7 +17,7 @@ from ...machine.units import format_ps
 from ..policy.lower_bounds import Bounds
 from ..policy.optimal import DEFAULT_LIMIT, SolverLimit
 from ..policy.registry import LADDER, POLICIES, policy_of
-from ..search.list_search import check_effort
+from ..search.efforts import check_effort
 from .schedule import Schedule, Scheduling
 from .tables import number_table
 
@@ -42,7 +43,7 @@ class LadderRow:
         return self.schedule.ratio if self.schedule else None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Ladder:
     """The rows in the order asked for. ``bounds`` hold for all of them; None where the graph's own edges close a cycle,
     so that no policy can run it."""
@@ -51,6 +52,12 @@ class Ladder:
     machine: Machine
     rows: tuple[LadderRow, ...]
     bounds: Bounds | None
+
+    def __repr__(self) -> str:
+        times = {
+            row.policy: "deadlock" if row.schedule is None else format_ps(row.schedule.makespan_ps) for row in self
+        }
+        return f"<Ladder {quote(self.graph.kernel)}: {', '.join(f'{name} {time}' for name, time in times.items())}>"
 
     @property
     def bound_ps(self) -> int | None:
@@ -138,7 +145,7 @@ def ladder_of(
     require_valid(known.graph)
     known.refuse_unmatched()
     rows = []
-    bounds = known.bounds
+    bounds = known.bounds(effort)
     for policy in wanted:
         try:
             rows.append(LadderRow(policy.name, known.schedule(policy.name, effort, limit), None))

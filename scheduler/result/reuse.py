@@ -14,8 +14,8 @@ from ..policy.in_order import Times
 from ..policy.policies import run_policy
 from ..policy.problem import Problem
 from ..policy.registry import Policy
+from ..search.efforts import check_effort
 from ..search.lanes import lane_predecessors
-from ..search.list_search import check_effort
 
 __all__ = ["PriceOfReuse", "ReusePair", "price_of_reuse"]
 

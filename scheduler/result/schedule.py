@@ -22,8 +22,10 @@ from ..policy.optimal import DEFAULT_LIMIT, SOLVER_BOUND, SolverLimit, check_sol
 from ..policy.policies import Deadlock, run_policy
 from ..policy.problem import Problem, make_problem
 from ..policy.registry import LIST, QUEUED, Policy, policy_of
+from ..search.bounding import quick_bounds
+from ..search.efforts import Effort, check_effort
 from ..search.lanes import assign_lanes
-from ..search.list_search import Effort, check_effort
+from ..search.solving import Solving
 from .columns import ScheduleColumns
 from .json_form import schedule_document, schedule_text
 from .reordering import Moved, moved_nodes
@@ -99,6 +101,7 @@ class Scheduling:
     graph: Graph
     asked: Machine | str | os.PathLike[str] | None = None
     _times: dict[tuple[str, str], Times | Deadlock] = attrs.field(factory=dict, init=False, repr=False)
+    _bounds: dict[str, Bounds] = attrs.field(factory=dict, init=False, repr=False)
     _schedules: dict[tuple[str, str, SolverLimit], Schedule] = attrs.field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -117,9 +120,19 @@ class Scheduling:
         return make_problem(self.graph, self.machine)
 
     @cached_property
-    def bounds(self) -> Bounds | None:
-        """The lower bounds; None where the graph's own edges close a cycle, so that no policy can run it."""
-        return None if self.problem.dag.has_cycle else lower_bounds(self.problem)
+    def _solving(self) -> Solving:
+        return Solving(self.problem.dag, bound_at_once=True)
+
+    def bounds(self, effort: str = "normal") -> Bounds | None:
+        """The lower bounds that an effort finds; None where the graph's own edges close a cycle, so that no policy can
+        run it. Raises ``PolicyError`` for an unknown effort."""
+        wanted, dag = check_effort(effort), self.problem.dag
+        if dag.has_cycle:
+            return None
+        if effort not in self._bounds:
+            known = self._solving.at(wanted).bounds if len(dag) else quick_bounds(dag)
+            self._bounds[effort] = lower_bounds(self.problem, known)
+        return self._bounds[effort]
 
     def refuse_unmatched(self) -> None:
         """Raise ``UnmatchedMessageError`` where a message does not find its partner."""
@@ -134,11 +147,11 @@ class Scheduling:
         return self._times[key]
 
     def _run(self, policy: Policy, effort: Effort) -> Times | Deadlock:
-        if policy.in_order or self.bounds is None:
+        if policy.in_order or self.problem.dag.has_cycle:
             return run_policy(self.problem, policy, effort)
         queued = self.times(QUEUED)
         incumbent = None if isinstance(queued, Deadlock) else queued.start_ps
-        return run_policy(self.problem, policy, effort, incumbent=incumbent, bound_ps=self.bounds.best_ps)
+        return run_policy(self.problem, policy, effort, incumbent=incumbent, solving=self._solving)
 
     def schedule(self, policy: str = "list", effort: str = "normal", limit: SolverLimit = DEFAULT_LIMIT) -> Schedule:
         """The schedule of a policy: see :func:`schedule` in this module, which says what it raises."""
@@ -155,7 +168,7 @@ class Scheduling:
         problem, dag = self.problem, self.problem.dag
         if policy.exact:
             check_solvable(dag)
-        known = self.bounds
+        known = self.bounds(effort)
         times = self.times(policy, effort)
         if isinstance(times, Deadlock):
             raise deadlock_error(self.graph, policy, times.waits)

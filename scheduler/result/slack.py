@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.compiling import run_loop
 from ...ir.arrays.permutations import group_starts
 from ...ir.tables import IntArray
 from ..policy.constraints import make_constraints
 from ..policy.problem import Problem
 from ..policy.registry import Policy
-from ..search.compiling import run_loop
 from ..search.lanes import lane_predecessors, placement_order
 
 __all__ = ["slack_ps"]

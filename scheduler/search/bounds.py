@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.compiling import number_loop
 from ...ir.arrays.permutations import group_starts
 from ...ir.tables import IntArray
-from .compiling import number_loop
 from .dag import Dag
 from .heads import HeadsAndTails, heads_and_tails
 

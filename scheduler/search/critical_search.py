@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.arrays.compiling import run_loop
 from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import run_loop
 from .dag import Dag
 from .lanes import assign_lanes
 from .list_scheduling import left_shifted

@@ -1,6 +1,6 @@
 """A scheduling problem on plain arrays: nodes with a duration and an engine, and edges between them.
 
-What loops over nodes and edges is written as :mod:`.compiling` describes.
+What loops over nodes and edges is written as :mod:`kernscope.ir.arrays.compiling` describes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from ...ir.arrays.compiling import run_loop
 from ...ir.arrays.permutations import group_starts, inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import run_loop
 
 __all__ = ["Dag", "DagColumns", "find_cycle", "longest_from_start", "longest_to_end", "topological_order"]
 

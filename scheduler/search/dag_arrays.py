@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...ir.arrays.distinct import distinct_rows
-from ...ir.errors import InfeasibleError, shown
+from ...ir.errors import DeadlockError, InfeasibleError, shown
 from ...ir.tables import IntArray
-from .dag import Dag
+from .dag import Dag, find_cycle
 
-__all__ = ["column", "make_dag", "scratch_of"]
+__all__ = ["acyclic_dag", "column", "make_dag", "scratch_of"]
 
 #: The longest schedule; a sum of two times fits int64 as well.
 _LONGEST = (1 << 62) - 1
@@ -35,6 +35,17 @@ def make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: An
         )
     lanes = np.minimum(lanes, max(n, 1))  # more lanes than nodes change nothing, and each would take memory
     return Dag(duration, on, lanes, source=pairs[:, 1].copy(), target=pairs[:, 0].copy(), release_ps=ready)
+
+
+def acyclic_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: Any) -> Dag:
+    """As :func:`make_dag`. Raises ``DeadlockError`` also, where the edges close a cycle."""
+    dag = make_dag(durations, engine, channels, edges, release)
+    if dag.has_cycle:
+        arcs = find_cycle(len(dag), dag.order, dag.source, dag.target)
+        nodes = [int(dag.target[arc]) for arc in arcs]
+        cycle = " after ".join(map(str, [*nodes, nodes[0]]))
+        raise DeadlockError(f"the edges close a cycle: {cycle}", help="a task graph has no cycles", nodes=nodes)
+    return dag
 
 
 def scratch_of(given: Any, n: int) -> tuple[IntArray, int]:

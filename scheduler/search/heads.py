@@ -18,9 +18,9 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...ir.arrays.compiling import run_loop
 from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import run_loop
 from .dag import Dag, longest_from_start, longest_to_end
 
 __all__ = ["HeadsAndTails", "heads_and_tails"]

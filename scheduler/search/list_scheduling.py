@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.arrays.compiling import LARGEST_COMPILED, run_loop
 from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag
 
 __all__ = ["left_shifted", "list_schedule"]

@@ -2,7 +2,7 @@
 
 A node's result holds bytes from the node's start until the last of its readers (the targets of its edges) has ended, or
 the node itself where nothing reads it. Such a pass can come to a dead end: everything that is ready waits for bytes
-that only something else could free. Taking the nodes in program order, each no earlier than the one before, meets none
+that only something else could free. Taking the nodes in one order, each no earlier than the one before, meets none
 where running them one after another would fit.
 """
 
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from ...ir.arrays.compiling import LARGEST_COMPILED, run_loop
 from ...ir.arrays.permutations import inverse_permutation
 from ...ir.tables import IntArray
-from .compiling import LARGEST_COMPILED, run_loop
 from .dag import Dag
 
-__all__ = ["ScratchNeed", "in_program_order", "program_order_need", "within_scratch"]
+__all__ = ["ScratchNeed", "in_order", "need_in_order", "within_scratch"]
 
 #: How many ready nodes of an engine are looked at for one that fits: a bound on the work of a start, chosen by hand.
 _LOOK = 8
@@ -27,7 +27,7 @@ _LOOK = 8
 
 @attrs.frozen
 class ScratchNeed:
-    """``nbytes``: what the nodes in program order, one after another, hold at most, and that while ``node`` runs."""
+    """``nbytes``: what the nodes in an order, one after another, hold at most, and that while ``node`` runs."""
 
     nbytes: int
     node: int
@@ -40,16 +40,16 @@ def within_scratch(dag: Dag, rank: IntArray, nbytes: IntArray, limit: int) -> In
     return _pass(dag, rank, queue, nbytes, limit, engines + 1, strict=False)
 
 
-def in_program_order(dag: Dag, nbytes: IntArray, limit: int) -> IntArray | None:
-    """Start times of the nodes in the order of their ids (where edges go backwards, in a topological one), each no
-    earlier than the one before; None exactly where one after another they do not fit."""
-    return _pass(dag, inverse_permutation(dag.order), np.zeros(len(dag), dtype=np.int64), nbytes, limit, 1, strict=True)
+def in_order(dag: Dag, order: IntArray, nbytes: IntArray, limit: int) -> IntArray | None:
+    """Start times of the nodes in an ``order`` in which every edge goes forward, each no earlier than the one before;
+    None exactly where one after another they do not fit."""
+    return _pass(dag, inverse_permutation(order), np.zeros(len(dag), dtype=np.int64), nbytes, limit, 1, strict=True)
 
 
-def program_order_need(dag: Dag, nbytes: IntArray) -> ScratchNeed:
-    """The scratch that makes :func:`in_program_order` possible."""
+def need_in_order(dag: Dag, order: IntArray, nbytes: IntArray) -> ScratchNeed:
+    """The scratch that makes :func:`in_order` possible."""
     n = len(dag)
-    place = inverse_permutation(dag.order)
+    place = inverse_permutation(order)
     last = place.copy()
     np.maximum.at(last, dag.source, place[dag.target])
     change = np.zeros(n + 1, dtype=np.int64)
@@ -57,7 +57,7 @@ def program_order_need(dag: Dag, nbytes: IntArray) -> ScratchNeed:
     np.add.at(change, last + 1, -nbytes)
     held = np.cumsum(change)[:n]
     worst = int(np.argmax(held))
-    return ScratchNeed(int(held[worst]), int(dag.order[worst]))
+    return ScratchNeed(int(held[worst]), int(order[worst]))
 
 
 def _pass(

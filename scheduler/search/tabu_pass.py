@@ -1,5 +1,5 @@
 """The loop of :mod:`.critical_search`, in parts. Each reads and writes columns that it is given, and is compiled with
-the loop (:mod:`.compiling`)."""
+the loop (:mod:`kernscope.ir.arrays.compiling`)."""
 
 from __future__ import annotations
 

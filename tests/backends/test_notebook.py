@@ -1,98 +1,60 @@
-"""What a notebook shows: tables of what was computed, and pictures of what was drawn."""
+"""What a notebook shows of results, and what a prompt says of them."""
 
 from __future__ import annotations
 
+import html
+import pickle
+import re
 from html.parser import HTMLParser
-from typing import Any
+from pathlib import Path
 
-import picturekernels as pk
 import pytest
 
 import kernscope as ks
-from kernscope.backends.graph_picture import drawing
-from kernscope.backends.graph_picture.renderer import Rendering, find_renderers
-from kernscope.ir.forms.text import quote
-
-needs_renderer = pytest.mark.skipif(not find_renderers(), reason="neither dot nor graphviz-pure is installed")
+from kernscope.kernels.flash_attention import flash_attention
 
 
-class Table(HTMLParser):
-    """The texts of a table, and its elements."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
-        self.texts: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+@pytest.fixture(scope="module")
+def graph() -> ks.Graph:
+    return ks.trace(flash_attention.launch("small"))
 
 
-def shown(thing: Any) -> Table:
-    """A thing's table."""
-    return Table(thing._repr_html_())
+class Tags(HTMLParser):
+    """The elements that are open at the end, and all that there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        self.open.append(tag)
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
 
 
-def everything(graph: ks.Graph) -> list[Any]:
-    """What is shown as a table."""
-    return [graph, ks.schedule(graph), ks.compare(graph), ks.liveness(graph), ks.lint(graph)]
+def test_results_show_as_html_and_say_little_of_themselves(graph: ks.Graph, tmp_path: Path) -> None:
+    """Whole HTML, and for a prompt one line of text."""
+    report = ks.report(graph, tmp_path / "page.html")
+    ladder = ks.compare(graph)
+    others = (ks.fit(flash_attention, "tile", [32, 64]), ks.sweep(flash_attention, {"launch": ["small"]}))
+    for shown in (graph, ladder, ladder["list"].schedule, ks.liveness(graph), ks.lint(graph), report, *others):
+        tags = Tags()
+        tags.feed(shown._repr_html_())
+        assert tags.open == [] and set(tags.seen) & {"table", "iframe"}
+        assert "\n" not in repr(shown) and len(repr(shown)) < 200, repr(shown)
+    assert repr(ks.lint(graph)).startswith("<LintReport flash_attention: ")
+    assert re.fullmatch(r"<Report flash_attention on ahbm-pe: [\d.]+ us; .*>", repr(report))
 
 
-@pytest.mark.parametrize("name", pk.HOSTILE)
-def test_names_add_no_element(name: str) -> None:
-    """A table of a hostile kernel has the elements of a harmless one's, and its text is encodable."""
-    harmless, hostile = everything(pk.renamed(pk.sweep(2), "name")), everything(pk.renamed(pk.sweep(2), name))
-    for one, other in zip(harmless, hostile, strict=True):
-        assert set(shown(other).tags) <= set(shown(one).tags) | {"table", "caption", "tr", "th", "td"}
-        assert not {"script", "img", "b", "svg"} & set(shown(other).tags)
-
-
-def test_a_graph_shows_its_operations() -> None:
-    """Each with its number, under the kernel's name and size."""
-    graph = pk.renamed(pk.sweep(3), "a<b>")
-    texts = shown(graph).texts
-    assert texts[0] == f"{quote('a<b>')}: {len(graph)} nodes, {len(graph.edges)} edges, 1 rank"
-    cells = texts[1:]
-    assert dict(zip(cells[::2], map(int, cells[1::2]), strict=True)) == graph.summary()
-
-
-@needs_renderer
-def test_drawings_and_timelines_show_themselves() -> None:
-    """Without a path, as SVG; the text form stands beside for a terminal."""
-    graph = pk.sweep(2)
-    for made in (ks.draw(graph), ks.timeline(ks.schedule(graph))):
-        bundle = made._repr_mimebundle_()
-        assert "<svg" in str(bundle["image/svg+xml"])
-        assert bundle["text/plain"] == str(made)
-
-
-@needs_renderer
-def test_a_drawing_as_png_shows_itself() -> None:
-    """The bytes of the picture."""
-    data = ks.draw(pk.sweep(2), format="png")._repr_mimebundle_()["image/png"]
-    assert isinstance(data, bytes)
-    assert data.startswith(b"\x89PNG")
-
-
-def test_a_drawing_without_a_renderer_shows_its_dot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And says why there is no picture."""
-    monkeypatch.setattr(drawing, "render", lambda *_, **__: Rendering(None, "", ("no renderer was found",), ()))
-    made = ks.draw(pk.sweep(2))
-    assert not made.rendered
-    assert made._repr_mimebundle_() == {"text/plain": f"{made}\n\n{made.dot}"}
-    assert "no renderer was found" in str(made) and "digraph" in made.dot
-
-
-def test_timelines_show_what_they_can() -> None:
-    """A picture where the format is one, else what was written in words."""
-    schedule = ks.schedule(pk.sweep(2))
-    png = ks.timeline(schedule, format="png")
-    assert png._repr_mimebundle_() == {"image/png": png.data, "text/plain": str(png)}
-    text = ks.timeline(schedule, format="json")
-    assert text._repr_mimebundle_() == {"text/plain": str(text)}
-    assert str(text).startswith(f"timeline (json): {text.slices:,} slices, {text.instants:,} instants")
+def test_a_report_is_its_page_in_a_frame(graph: ks.Graph, tmp_path: Path) -> None:
+    """The frame holds the file's text, escaped, is as wide as the cell, and survives a pickle."""
+    path = tmp_path / "page.html"
+    report = pickle.loads(pickle.dumps(ks.report(graph, path)))
+    frame = report._repr_html_()
+    held = re.search(r'srcdoc="([^"]*)"', frame)
+    assert held is not None and html.unescape(held[1]) == path.read_text(encoding="utf-8")
+    assert "width:100%" in frame
+    assert ks.report(graph, path, against=report).against is report

@@ -139,7 +139,8 @@ def test_a_damage_is_said_in_these_words(name: str) -> None:
 def test_the_damages_meet_every_rule() -> None:
     """No rule is without one, and every schedule is legal as it was made."""
     met = {v.rule for policy, damage in DAMAGES.values() for v in check(damage(MADE[policy]))}
-    assert met == set(RULES) and set(EXPECTED) == set(DAMAGES)
+    # No kernel of `tl` decides by a value: test_control.py has one.
+    assert met == set(RULES) - {"control"} and set(EXPECTED) == set(DAMAGES)
     assert all(check(made) == [] for made in MADE.values())
 
 

@@ -132,7 +132,7 @@ def test_processes_and_none_find_the_same(kernscope, write, stale, tmp_path):
 
 def test_a_sole_launch_needs_no_process(kernscope, stale, monkeypatch):
     """It is linted here, unless ``--jobs`` says otherwise."""
-    monkeypatch.setattr("kernscope.cli.lint.run_jobs", lambda *_, **__: pytest.fail("a process was started"))
+    monkeypatch.setattr("kernscope.cli.linting.run_jobs", lambda *_, **__: pytest.fail("a process was started"))
     assert kernscope("lint", stale).status == 1
     with pytest.raises(pytest.fail.Exception):
         kernscope("lint", stale, "--jobs", "1")

@@ -148,6 +148,8 @@ def test_the_exact_policy_says_whether_it_proved_it(kernscope, sweep, good):
         "kernscope.kernels.flash_attention:flash_attention",
         "--launch",
         "2k-causal",
+        "--effort",
+        "fast",
         "--policy",
         "optimal",
         "--time-limit",

@@ -93,3 +93,14 @@ def test_edits_that_overlap_or_lie_outside_are_refused(lines: list[tuple[int, in
     """Nothing is guessed."""
     with pytest.raises(ValueError, match="not there, or edited twice"):
         apply_edits("1\n2\n3\n4", [Edit("f", first, last, "") for first, last in lines])
+
+
+def test_every_rule_that_proposes_edits_has_a_case() -> None:
+    """``lint --fix`` applies what rules propose: nothing of it may be untried."""
+    rules = Path(ks.__file__).parent / "linter" / "rules"
+    proposing = {
+        path.name[:5].upper()
+        for path in rules.glob("ks*.py")
+        if "fixes=" in (text := path.read_text(encoding="utf-8")) or "wording.after_scope" in text
+    }
+    assert len(proposing) > 10 and proposing <= {case.code for case in CASES}

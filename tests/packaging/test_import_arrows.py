@@ -19,7 +19,8 @@ ROOT_FOLDER = "(root)"
 # Folder -> folders it may import besides itself. `kernels` is apart: it may use the public names only.
 MAY_IMPORT: dict[str, set[str]] = {
     "ir": set(),
-    "tracer": {"ir"},
+    # A front end without scopes has its allocations placed.
+    "tracer": {"ir", "memory"},
     "memory": {"ir"},
     "machine": {"ir"},
     "scheduler": {"ir", "machine"},
@@ -37,11 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Folder -> packages of others it may import. Only `backends` knows a drawing library, or networkx.
 MAY_USE: dict[str, set[str]] = {
-    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numpy"},
+    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numba", "numpy"},
     "tracer": {"attr", "attrs", "ml_dtypes", "numpy"},
     "memory": {"attr", "attrs", "numpy"},
     "machine": {"attr", "attrs", "numpy"},
-    "scheduler": {"attr", "attrs", "numba", "numpy", "ortools"},
+    "scheduler": {"attr", "attrs", "numpy", "ortools"},
     "analysis": {"attr", "attrs"},
     "checker": {"attr", "attrs", "numpy"},
     "linter": {"attr", "attrs", "numpy"},
@@ -49,7 +50,7 @@ MAY_USE: dict[str, set[str]] = {
     "kernels": {"ml_dtypes", "numpy"},
     "cli": {"attr", "attrs", "cattrs", "click", "ml_dtypes", "numpy", "rich"},
     # pytest: for the plugin, which only pytest imports.
-    "face": {"attr", "attrs", "cattrs", "ml_dtypes", "numpy", "pytest"},
+    "face": {"attr", "attrs", "cattrs", "distributed", "ml_dtypes", "numpy", "pyarrow", "pytest"},
     ROOT_FOLDER: set(),
 }
 # Room within a folder -> rooms of the same folder that it may import; modules on the folder's own floor are free.
@@ -63,8 +64,10 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "tracer.values": set(),
     "tracer.recording": {"tracer.values"},
     "tracer.language": {"tracer.values", "tracer.recording"},
+    "tracer.triton": {"tracer.values", "tracer.recording"},
     "machine.presets": set(),
     "scheduler.search": set(),
+    "scheduler.task_files": set(),
     "scheduler.policy": {"scheduler.search"},
     "scheduler.result": {"scheduler.search", "scheduler.policy"},
     "linter.analyses": set(),
@@ -77,6 +80,8 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "backends.timelines": set(),
     "backends.report": {"backends.graph_picture", "backends.timelines"},
     "face.guard": set(),
+    "face.sweeping": {"face.guard"},
+    "face.triton": {"face.guard"},
 }
 
 

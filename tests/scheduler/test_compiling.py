@@ -11,20 +11,21 @@ from hypothesis import given, settings
 from problemgen import problems
 
 from kernscope import schedule_dag
+from kernscope.ir.arrays import compiling as loops
 from kernscope.scheduler.policy.lower_bounds import lower_bounds
 from kernscope.scheduler.policy.policies import Deadlock, run_policy
 from kernscope.scheduler.policy.problem import Problem
 from kernscope.scheduler.policy.registry import LADDER, policy_of
 from kernscope.scheduler.result.slack import slack_ps
-from kernscope.scheduler.search import compiling as loops
 from kernscope.scheduler.search.critical_search import search_critical_chain
 from kernscope.scheduler.search.dag import longest_to_end
 from kernscope.scheduler.search.dag_arrays import make_dag
+from kernscope.scheduler.search.efforts import EFFORTS
+from kernscope.scheduler.search.improving import makespan_ps
 from kernscope.scheduler.search.lanes import assign_lanes
 from kernscope.scheduler.search.list_scheduling import list_schedule
-from kernscope.scheduler.search.list_search import EFFORTS, makespan_ps
 from kernscope.scheduler.search.priorities import by_largest
-from kernscope.scheduler.search.scratch_limit import in_program_order, program_order_need, within_scratch
+from kernscope.scheduler.search.scratch_limit import in_order, need_in_order, within_scratch
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs the extra 'fast' (numba)")
 
@@ -94,11 +95,11 @@ def test_compiled_passes_under_a_limit_equal_plain_ones(monkeypatch: pytest.Monk
         case = {"release_ps": None, **_layers(300, seed)}
         dag = make_dag(*(case[name] for name in ("durations_ps", "engine", "channels", "edges", "release_ps")))
         nbytes = np.random.default_rng(seed).integers(0, 100, len(dag))
-        need = program_order_need(dag, nbytes).nbytes
+        need = need_in_order(dag, dag.order, nbytes).nbytes
         for limit in (need - 1, need, 2 * need):
-            in_order = _both(monkeypatch, partial(in_program_order, dag, nbytes, limit))
-            assert (in_order[0] is None) == (in_order[1] is None) == (limit < need)
-            assert np.array_equal(*in_order)
+            found = _both(monkeypatch, partial(in_order, dag, dag.order, nbytes, limit))
+            assert (found[0] is None) == (found[1] is None) == (limit < need)
+            assert np.array_equal(*found)
             within = _both(monkeypatch, partial(within_scratch, dag, by_largest(longest_to_end(dag)), nbytes, limit))
             assert np.array_equal(*within)
 
@@ -135,10 +136,11 @@ def test_compiled_policies_and_bounds_equal_plain_ones(problem: Problem) -> None
 
 
 def test_small_graphs_load_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below the stated number of nodes no loop is compiled."""
+    """Below the stated number of nodes no loop is compiled, but those that take many times as long a node."""
     monkeypatch.setattr(loops, "_compiled", lambda loop: pytest.fail("compiled"))
     case = _layers(300, 0)
-    assert len(schedule_dag(**case)) == 300 < loops.COMPILED_FROM
+    assert len(schedule_dag(**case, effort="fast")) == 300 < loops.COMPILED_FROM
+    assert len(schedule_dag(**_layers(60, 0))) == 60
 
 
 @needs_numba

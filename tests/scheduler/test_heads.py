@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from problemgen import problems
 
 import kernscope as ks
+from kernscope.ir.arrays.compiling import number_loop
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.matmul import matmul
 from kernscope.scheduler.policy.lower_bounds import LOADED_PATH, LONGEST_PATH
@@ -16,11 +17,10 @@ from kernscope.scheduler.policy.policies import Deadlock, run_policy
 from kernscope.scheduler.policy.problem import Problem
 from kernscope.scheduler.policy.registry import LADDER, policy_of
 from kernscope.scheduler.search import bounds
-from kernscope.scheduler.search.compiling import number_loop
 from kernscope.scheduler.search.dag import Dag, longest_from_start, longest_to_end
+from kernscope.scheduler.search.efforts import EFFORTS
 from kernscope.scheduler.search.heads import heads_and_tails
 from kernscope.scheduler.search.list_scheduling import left_shifted
-from kernscope.scheduler.search.list_search import EFFORTS
 
 
 def _dag(durations: list[int], engine: list[int], channels: list[int], edges: list[tuple[int, int]]) -> Dag:

@@ -21,8 +21,8 @@ from kernscope.scheduler.policy.policies import Deadlock, run_policy
 from kernscope.scheduler.policy.problem import Problem
 from kernscope.scheduler.policy.registry import LADDER, POLICIES, Holds, Policy, policy_of
 from kernscope.scheduler.search.dag import longest_from_start, longest_to_end
+from kernscope.scheduler.search.efforts import EFFORTS, check_effort
 from kernscope.scheduler.search.lanes import assign_lanes
-from kernscope.scheduler.search.list_search import EFFORTS, check_effort
 
 quick = kernelgen.examples(60)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kernscope import DeadlockError, InfeasibleError, PolicyError, schedule_dag
 from kernscope.scheduler.search.dag_arrays import make_dag
+from kernscope.scheduler.search.efforts import EFFORTS
 from kernscope.scheduler.search.list_scheduling import left_shifted
-from kernscope.scheduler.search.list_search import EFFORTS
 from kernscope.scheduler.search.priorities import PRIORITIES
 
 quick = settings(max_examples=100, deadline=None)
@@ -158,7 +158,7 @@ def _one_after_another(case: dict[str, Any], order: tuple[int, ...], nbytes: lis
 @settings(max_examples=150, deadline=None)
 def test_scratch_is_a_hard_limit(case: dict[str, Any], data: st.DataObject, limit: int, effort: str) -> None:
     """A schedule within scratch keeps every rule and never holds more; the error comes only where the nodes in program
-    order, one after another, hold more, and says how much that is; with so much, there is a schedule."""
+    order, one after another, hold more, and says how much is enough; with so much, there is a schedule."""
     n = len(case["durations_ps"])
     nbytes = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     try:
@@ -167,7 +167,7 @@ def test_scratch_is_a_hard_limit(case: dict[str, Any], data: st.DataObject, limi
         found = re.search(r"node \d+ needs (\d+) B", str(error))
         assert found is not None and int(found[1]) > limit
         if all(a < b for a, b in case["edges"]):
-            assert int(found[1]) == _one_after_another(case, tuple(range(n)), nbytes)
+            assert int(found[1]) <= _one_after_another(case, tuple(range(n)), nbytes)
         check_feasible(schedule_dag(**case, scratch=(nbytes, int(found[1])), effort=effort), case)
         return
     check_feasible(start, case)
@@ -176,9 +176,9 @@ def test_scratch_is_a_hard_limit(case: dict[str, Any], data: st.DataObject, limi
 
 @given(case=task_graphs(max_nodes=6), data=st.data(), limit=st.integers(0, 20))
 @settings(max_examples=60, deadline=None)
-def test_an_order_is_found_only_where_there_is_one(case: dict[str, Any], data: st.DataObject, limit: int) -> None:
+def test_an_order_is_found_exactly_where_there_is_one(case: dict[str, Any], data: st.DataObject, limit: int) -> None:
     """Where no order of the nodes, one after another, fits the scratch, there is no schedule at all: the error it is.
-    Where program order fits, there is never an error."""
+    Where one fits, there is never an error; and what the error says is enough is the least that is."""
     n = len(case["durations_ps"])
     case["durations_ps"] = [1 + d for d in case["durations_ps"]]
     nbytes = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
@@ -191,8 +191,9 @@ def test_an_order_is_found_only_where_there_is_one(case: dict[str, Any], data: s
     try:
         schedule_dag(**case, scratch=(nbytes, limit))
         assert not needs or min(needs.values()) <= limit
-    except InfeasibleError:
-        assert needs.get(tuple(range(n)), limit + 1) > limit
+    except InfeasibleError as error:
+        assert min(needs.values()) > limit
+        assert f"give {min(needs.values()):,} B of scratch" in str(error)
 
 
 def test_a_dead_end_falls_back_to_program_order() -> None:
@@ -209,8 +210,52 @@ def test_a_dead_end_falls_back_to_program_order() -> None:
     assert schedule_dag(**case, scratch=([6, 4, 6, 4], 16), effort="fast").tolist() == [0, 1, 1, 10]
 
 
+def test_an_order_that_no_rule_finds_is_found() -> None:
+    """Of forty random graphs with as much scratch as the best of all orders takes, each is scheduled within it; program
+    order takes more for most of them."""
+    worse = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        n = int(random.integers(6, 11))
+        edges = [(a, b) for b in range(n) for a in range(b) if random.random() < 0.2]
+        nbytes = random.integers(1, 20, n).tolist()
+        case: dict[str, Any] = {
+            "durations_ps": random.integers(1, 9, n).tolist(),
+            "engine": [0] * n,
+            "channels": [1],
+            "edges": edges,
+            "release_ps": None,
+        }
+        least = _least_of_all_orders(n, edges, nbytes)
+        start = schedule_dag(**case, scratch=(nbytes, least), effort="fast")
+        check_feasible(start, case)
+        assert _peak_bytes(case, start, nbytes) <= least
+        with pytest.raises(InfeasibleError, match=f"give {least} B of scratch"):
+            schedule_dag(**case, scratch=(nbytes, least - 1), effort="fast")
+        worse += _one_after_another(case, tuple(range(n)), nbytes) > least
+    assert worse > 20
+
+
+def _least_of_all_orders(n: int, edges: list[tuple[int, int]], nbytes: list[int]) -> int:
+    """By what has run, the least peak of all orders that lead there: every set that is closed under predecessors."""
+    peaks = {frozenset[int](): 0}
+    for _ in range(n):
+        following: dict[frozenset[int], int] = {}
+        for done, peak in peaks.items():
+            held = sum(
+                nbytes[node] for node in done if any(source == node and target not in done for source, target in edges)
+            )
+            for node in set(range(n)) - done:
+                if all(source in done for source, target in edges if target == node):
+                    reached = max(peak, held + nbytes[node])
+                    now = done | {node}
+                    following[now] = min(reached, following.get(now, reached))
+        peaks = following
+    return min(peaks.values())
+
+
 def test_too_little_scratch_says_what_was_needed() -> None:
-    """The error names the node, the bytes it needs in program order, and what would relax it."""
+    """The error names the node, the bytes it needs in the best order found, and what would relax it."""
     with pytest.raises(InfeasibleError, match=r"that 9 B of scratch are enough for: .* node 1 needs 10 B") as caught:
         schedule_dag([1, 9], [0, 1], [1, 1], [(0, 1)], scratch=([6, 4], 9))
     assert "give 10 B of scratch" in str(caught.value)

@@ -11,7 +11,7 @@ from kernscope.scheduler.policy.in_order import Times
 from kernscope.scheduler.policy.policies import run_policy
 from kernscope.scheduler.policy.problem import make_problem
 from kernscope.scheduler.policy.registry import LADDER, POLICIES, policy_of
-from kernscope.scheduler.search.list_search import EFFORTS
+from kernscope.scheduler.search.efforts import EFFORTS
 
 
 @pytest.mark.parametrize("policy", [name for name in LADDER if POLICIES[name].in_order])

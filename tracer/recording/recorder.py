@@ -340,12 +340,14 @@ class Recorder:
         *,
         into: TensorHandle | Read | None = None,
         channel: int = -1,
+        stack: int | None = None,
     ) -> TensorHandle:
-        """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes."""
+        """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes; at the
+        place of a stack row, where the call that led here is not what made it."""
         if get_ident() != self._thread:
             self.check_thread()
         rows = self.rows
-        stack = self.sites.here()
+        stack = self.sites.here() if stack is None else stack
         scope = self.allocator.scope.row
         accesses: list[int] = []
         for storage, offset, layout in reads:
@@ -364,14 +366,15 @@ class Recorder:
             rows.channels.append((node, channel))
         return handle
 
-    def record_only(self, plan: Plan, reads: Iterable[Read], *, channel: int = -1) -> int:
-        """Record a node that writes nothing; its id."""
+    def record_only(self, plan: Plan, reads: Iterable[Read], *, channel: int = -1, stack: int | None = None) -> int:
+        """Record a node that writes nothing; its id. ``stack`` as of :meth:`record`."""
         if get_ident() != self._thread:
             self.check_thread()
         accesses: list[int] = []
         for storage, offset, layout in reads:
             accesses += (storage, offset, self.rows.layout_number(layout) * 2 + READ)
-        node = self._node(plan, self.sites.here(), self.allocator.scope.row, accesses)
+        stack = self.sites.here() if stack is None else stack
+        node = self._node(plan, stack, self.allocator.scope.row, accesses)
         if channel >= 0:
             self.rows.channels.append((node, channel))
         return node
@@ -430,7 +433,11 @@ class Recorder:
         if self.raises(self.on_bounds, stack):
             self.raised.append((stack, error))
             raise error
-        self._bounds_faults.append(BoundsFault(self.node_count, tensor.storage, lower, upper))
+        self.note_bounds_fault(BoundsFault(self.node_count, tensor.storage, lower, upper))
+
+    def note_bounds_fault(self, fault: BoundsFault) -> None:
+        """Note an access that leaves its tensor."""
+        self._bounds_faults.append(fault)
 
     # --- scratch ----------------------------------------------------------------------------------------------------
 

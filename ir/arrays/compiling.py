@@ -1,4 +1,4 @@
-"""How the scheduler's inner loops run: one source, as plain Python or compiled.
+"""How inner loops run: one source, as plain Python or compiled.
 
 A loop is a function over flat columns of whole numbers (and single whole numbers) that does no more than index, add and
 compare, so that numba's ``njit`` compiles it as it stands. It writes into one of its columns and returns it, or returns
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.tables import IntArray
+from ..tables import IntArray
 
 __all__ = ["COMPILED_FROM", "LARGEST_COMPILED", "can_compile", "number_loop", "run_loop"]
 

@@ -1,0 +1,1 @@
+"""Task graphs in standard formats: job shops and standard task graphs, read from files."""

@@ -1,0 +1,260 @@
+"""``kernscope triton SCRIPT``, ``ks.triton.session()`` and ``pytest --kernscope-triton``: kernels as they stand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import kernscope as ks
+from kernscope.cli import main
+
+ADD = """\
+import sys
+
+import numpy as np
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(axis=0)
+    offsets = pid * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+
+def add(x, y):
+    out = np.empty_like(x)
+    n = x.size
+    add_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n, BLOCK=256)
+    return out
+
+
+def test_add():
+    x = np.arange(1000, dtype=np.float32)
+    assert np.array_equal(add(x, x + 1), 2 * x + 1)
+
+
+if __name__ == "__main__":
+    print("arguments", sys.argv[1:])
+    test_add()
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A script in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("add.py").write_text(ADD)
+    return "add.py"
+
+
+def run(*words: str) -> int:
+    """The exit status of ``kernscope triton``."""
+    return main(["triton", *words])
+
+
+def test_a_script_runs_as_it_stands(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its arguments; a launch is told with its programs, scratch, times and findings."""
+    before = dict(sys.modules)
+    assert run(script, "--flag", "3") == 0
+    out, err = capsys.readouterr()
+    assert "arguments ['--flag', '3']" in err
+    assert out == (
+        "add_kernel(4,)  4 programs in 1 trace  add.py:8\n"
+        "  scratch   2,048 B of 1,048,576 B a program, peak at line 14\n"
+        "  schedule  list 329 ns a program, 1.00 x its bound (loaded path); the launch 329 ns on 32 PEs\n"
+        "  findings  none\n"
+        "\n"
+        "1 launch of 1 kernel, 0 errors, 0 warnings\n"
+    )
+    assert [name for name in sys.modules if name.split(".")[0] == "triton" and name not in before] == []
+
+
+def test_graphs_that_are_saved_are_graphs_like_others(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other commands take them; a report is a page."""
+    assert run("--save", "graphs", "--report", "pages", script) == 0
+    (saved,) = Path("graphs").iterdir()
+    assert saved.name == "001-add_kernel.ksg"
+    assert Path("pages", "001-add_kernel.html").read_text().startswith("<!doctype html>")
+    for command in (["lint"], ["schedule"], ["run"], ["timeline", "-o", "t.json"], ["draw", "-o", "g.svg"]):
+        assert main([command[0], str(saved), *command[1:]]) == 0, command
+    capsys.readouterr()
+
+
+def test_a_script_that_fails_is_told_with_its_line(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """After what its launches did; exit status 2. ``sys.exit()`` is no failure."""
+    Path(script).write_text(ADD + "    assert 1 + 1 == 3, 'wrong'\n")
+    assert run(script) == 2
+    out = capsys.readouterr().out
+    assert "1 launch of 1 kernel" in out
+    assert "error[KE606]: add.py raised AssertionError: wrong" in out
+    assert "add.py:33" in out
+    Path(script).write_text(ADD + "    sys.exit()\n")
+    assert run(script) == 0
+    Path(script).write_text(ADD + "    sys.exit(3)\n")
+    assert run(script) == 2
+
+
+def test_a_name_that_is_missing_is_told_with_its_line(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where it is imported."""
+    for change, code in (("tl.no_such(x)", "KE601"), ("from triton.language import no_such", "KE601")):
+        Path(script).write_text(ADD.replace("mask = offsets < n", f"mask = offsets < n; {change}", 1))
+        if change.startswith("from"):
+            Path(script).write_text(f"{change}\n{ADD}")
+        assert run("--output-format", "concise", script) == 2
+        (line,) = capsys.readouterr().out.splitlines()
+        assert code in line
+        assert "no_such" in line
+        assert "kernscope" in line
+
+
+def test_launches_are_selected(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By kernel and by number; what is not there is a mistake with a suggestion."""
+    Path(script).write_text(ADD + "    add(np.ones(8, np.float32), np.ones(8, np.float32))\n")
+    assert run("--launch", "2", script) == 0
+    assert capsys.readouterr().out.startswith("add_kernel(1,)")
+    assert run("--kernel", "add_kernel", script) == 0
+    assert "2 launches of 1 kernel" in capsys.readouterr().out
+    assert run("--kernel", "ad_kernel", script) == 2
+    assert "'add_kernel'" in capsys.readouterr().err
+    assert run("--launch", "3", script) == 2
+
+
+def test_findings_count(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those at error level make the exit status 1; the formats are those of lint."""
+    Path(script).write_text(ADD.replace("mask = offsets < n", "mask = offsets < n + 24").replace("=256", "=1024"))
+    assert run("--output-format", "json", script) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert {finding["code"] for report in document["reports"] for finding in report["findings"]} == {"KS501"}
+
+
+def test_all_configurations_in_a_table(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What fits first, then the shortest launch; what the language refuses last."""
+    tuned = ADD.replace(
+        "@triton.jit",
+        "@triton.autotune([triton.Config({'BLOCK': b}) for b in (64, 1024, 100)], key=['n'])\n@triton.jit",
+    ).replace(", BLOCK=256", "")
+    Path(script).write_text(tuned)
+    assert run("--configs", script) == 0
+    out = capsys.readouterr().out
+    assert "add_kernel: 3 configurations, best first" in out
+    rows = [line for line in out.splitlines() if line.strip().startswith("BLOCK:")]
+    assert ["refused" in row for row in rows] == [False, False, True]
+    assert "1 launch of 1 kernel" in out
+
+
+def test_a_script_without_a_launch_says_so(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And how its tests are run, if it has some."""
+    Path(script).write_text(ADD.replace("__main__", "nobody"))
+    assert run(script) == 0
+    assert f"pytest {script} --kernscope-triton" in capsys.readouterr().err
+
+
+def test_the_machine_is_the_users(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A kernel that does not fit its scratch is told so, and by how much."""
+    assert run("--set", "scratch.bytes=1024", script) == 1
+    out = capsys.readouterr().out
+    assert "2,048 B of 1,024 B a program, peak at line 14: DOES NOT FIT" in out
+    assert "KS101" in out
+
+
+def kernels() -> Any:
+    """A kernel of this module's own, made inside a session."""
+    import triton  # noqa: PLC0415  (it is there in a session only)
+    import triton.language as tl  # noqa: PLC0415
+
+    @triton.jit
+    def scale(x_ptr, factor, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(x_ptr + at, tl.load(x_ptr + at) * factor)
+
+    return scale
+
+
+def test_a_session_in_python() -> None:
+    """Its launches have graphs like any other: they lint, schedule and run."""
+    x = np.arange(64, dtype=np.float32)
+    with ks.triton.session("ahbm-pe", processing_elements=2) as session:
+        kernels()[(4,)](x, 3.0, BLOCK=16)
+    assert np.array_equal(x, 3 * np.arange(64))
+    (launch,) = session.launches
+    assert (launch.kernel, launch.grid, launch.programs) == ("scale", (4, 1, 1), 4)
+    (graph,) = launch.graphs
+    assert ks.lint(graph).ok
+    assert launch.makespan_ps == 2 * ks.schedule(graph, effort="fast").makespan_ps
+    assert np.array_equal(ks.run(graph)["x_ptr"][:16], 3 * np.arange(16))
+
+
+def test_a_session_ends_however_it_ends() -> None:
+    """And another one may begin."""
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), ks.triton.session():
+            raise ZeroDivisionError
+        assert "triton.language" not in sys.modules or hasattr(sys.modules["triton"], "__file__")
+    with pytest.raises(ks.OptionError), ks.triton.session(processing_elements=0):
+        pass
+
+
+def test_what_an_atomic_found_may_be_left_alone() -> None:
+    """Nobody has to read it: the atomic itself was asked for."""
+    locks = np.zeros(1, np.int32)
+    with ks.triton.session() as session:
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def release(lock):  # type: ignore[no-untyped-def]
+            tl.atomic_xchg(lock, 1)
+
+        release[(3,)](locks)
+    assert locks[0] == 1
+    assert [d.code for d in session.launches[0].lint()] == []
+
+
+def test_zeros_that_are_scaled_by_a_column() -> None:
+    """A tile of one number, computed with a value of another shape."""
+    out = np.ones((8, 16), np.float32)
+    with ks.triton.session():
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def kernel(out, M: tl.constexpr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+            rows, cols = tl.arange(0, M), tl.arange(0, N)
+            scale = tl.load(out + rows * N)
+            acc = tl.zeros([M, N], dtype=tl.float32)
+            for _ in range(2):
+                acc = acc * scale[:, None] + 1
+            tl.store(out + rows[:, None] * N + cols[None, :], acc)
+
+        kernel[(1,)](out, M=8, N=16)
+    assert (out == 2).all()
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "int8", "bool", "int64"])
+def test_a_copy_of_every_dtype(name: str) -> None:
+    """Also of those that numpy has no name for."""
+    kind = getattr(ml_dtypes, name, None) or getattr(np, name.replace("bool", "bool_"))
+    x = (np.arange(64) % 2).astype(kind)
+    out = np.zeros_like(x)
+    with ks.triton.session():
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def copy(out, x, N: tl.constexpr):  # type: ignore[no-untyped-def]
+            at = tl.program_id(0) * N + tl.arange(0, N)
+            tl.store(out + at, tl.load(x + at))
+
+        copy[(4,)](out, x, N=16)
+    assert np.array_equal(out, x)

@@ -1,0 +1,161 @@
+"""What ``import triton`` finds in a session, and nowhere else."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tritonlaunches import DEVICE, noted
+
+from kernscope.ir.errors import TritonNameError, TritonSessionError
+from kernscope.tracer.triton.host.jit import JITFunction
+from kernscope.tracer.triton.host.modules import standing_in
+
+
+@contextmanager
+def real_triton() -> Iterator[types.ModuleType]:
+    """As if Triton were installed and imported."""
+    real = types.ModuleType("triton")
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "triton"}
+    sys.modules["triton"] = sys.modules["triton.language"] = real
+    try:
+        yield real
+    finally:
+        del sys.modules["triton"], sys.modules["triton.language"]
+        sys.modules.update(before)
+
+
+def test_modules_are_there_inside_only() -> None:
+    """Whatever was there before is back afterwards, also when the script fails."""
+    with real_triton() as real:
+        with pytest.raises(ZeroDivisionError), standing_in() as triton:
+            assert importlib.import_module("triton") is triton is not real
+            assert importlib.import_module("triton.language").constexpr is triton.language.constexpr
+            raise ZeroDivisionError
+        assert sys.modules["triton"] is sys.modules["triton.language"] is real
+        assert [name for name in sys.modules if name.startswith("triton.")] == ["triton.language"]
+
+
+def test_sessions_do_not_nest() -> None:
+    """The modules of a process are there once."""
+    with noted(), pytest.raises(TritonSessionError, match="running already"), noted():
+        pass
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from triton import Config, JITFunction, KernelInterface, autotune, cdiv, heuristics, jit, next_power_of_2",
+        "from triton.backends.compiler import GPUTarget",
+        "from triton.compiler import CompiledKernel",
+        "from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure",
+        "from triton.language import constexpr",
+        "from triton.language.extra import libdevice",
+        "from triton.language.extra.cuda import libdevice",
+        "from triton.runtime import driver, Autotuner, JITFunction",
+        "from triton.runtime.autotuner import Autotuner, Heuristics, OutOfResources",
+        "from triton.runtime.jit import JITFunction, KernelInterface",
+        "from triton.testing import Benchmark, do_bench, perf_report, assert_close",
+        "from triton.tools.tensor_descriptor import TensorDescriptor",
+        "import triton, triton.language as tl, triton.language.core, triton.profiler as proton",
+        "import triton.runtime.driver as driver; driver.active",
+    ],
+)
+def test_what_scripts_import_is_there(line: str) -> None:
+    """In the ways in which public sources import it."""
+    with standing_in():
+        exec(line, {})
+
+
+def test_a_missing_name_names_itself_and_kernscope() -> None:
+    """As an attribute; ``hasattr`` and ``from ... import`` find it missing, as they should."""
+    with standing_in() as triton:
+        with pytest.raises(TritonNameError, match=r"triton\.language\.no_such is not known to kernscope"):
+            triton.language.no_such  # noqa: B018
+        with pytest.raises(TritonNameError) as caught:
+            triton.next_power_of2  # noqa: B018
+        assert caught.value.help == "did you mean 'next_power_of_2'?"
+        assert not hasattr(triton.language, "no_such")
+        with pytest.raises(ImportError, match="no_such"):
+            exec("from triton.language import no_such", {})
+        with pytest.raises(ModuleNotFoundError, match=r"triton\.no_such"):
+            exec("import triton.no_such", {})
+        assert importlib.util.find_spec("triton") is not None
+
+
+def test_the_driver_answers_with_the_machine() -> None:
+    """Its processing elements and scratch; another question is refused by name."""
+    with noted() as state:
+        driver = importlib.import_module("triton").runtime.driver
+        properties = driver.active.utils.get_device_properties(0)
+        assert properties["multiprocessor_count"] == DEVICE.processing_elements
+        assert properties["max_shared_mem"] == DEVICE.scratch_bytes
+        assert driver.active.get_current_target().backend == "cuda"
+        driver.set_active_to_cpu()
+        assert driver.active.get_current_target().backend == "cpu"
+        assert not state.is_gpu_active
+        with pytest.raises(TritonNameError, match=r"driver\.active\.launch_kernel_on_device"):
+            driver.active.launch_kernel_on_device  # noqa: B018
+
+
+def launching(times: int) -> Any:
+    """A function that launches a kernel so many times."""
+    with standing_in():
+        jit = importlib.import_module("triton").jit
+
+    @jit
+    def kernel(n):  # type: ignore[no-untyped-def]
+        pass
+
+    assert isinstance(kernel, JITFunction)
+    return lambda: [kernel[(1,)](n) for n in range(times)]
+
+
+def test_a_benchmark_answers_with_the_time_on_the_machine() -> None:
+    """That of all launches of one call; NaN for what launches nothing, and a note says so."""
+    with noted() as state:
+        testing = importlib.import_module("triton").testing
+        assert testing.do_bench(launching(3)) == 6.0
+        assert testing.do_bench(launching(1), quantiles=[0.5, 0.2, 0.8]) == [2.0, 2.0, 2.0]
+        assert len(state.launches) == 4
+        assert state.notes == []
+        assert math.isnan(testing.do_bench(lambda: None))
+        assert any("NaN" in note for note in state.notes)
+
+
+@pytest.mark.parametrize(("sweep", "sizes"), [("first", [16]), ("all", [16, 32, 64]), ("none", [])])
+def test_a_report_runs_the_sizes_asked_for(sweep: Any, sizes: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+    """For each of its lines; what is left out is noted."""
+    seen = []
+    with noted(sweep=sweep) as state:
+        testing = importlib.import_module("triton").testing
+
+        @testing.perf_report(
+            testing.Benchmark(["n"], [16, 32, 64], "provider", ["a", "b"], ["A", "B"], plot_name="plot", args={"k": 3})
+        )
+        def benchmark(n: int, provider: str, k: int) -> float:
+            seen.append((n, provider, k))
+            return n / 2
+
+        benchmark.run(print_data=True, show_plots=True)
+        notes = list(state.notes)
+    assert seen == [(n, provider, 3) for n in sizes for provider in "ab"]
+    assert bool(notes) == (sweep != "all")
+    shown = capsys.readouterr().out
+    assert all(f"{n / 2:g}" in shown for n in sizes)
+
+
+def test_assert_close_has_tritons_tolerances() -> None:
+    """An absolute 1e-2, unless told otherwise."""
+    with standing_in() as triton:
+        triton.testing.assert_close([1.0, 2.0], [1.005, 2.0])
+        with pytest.raises(AssertionError):
+            triton.testing.assert_close([1.0, 2.0], [1.02, 2.0])
+        triton.testing.assert_close([1.0, 2.0], [1.02, 2.0], rtol=0.1)

@@ -1,0 +1,156 @@
+"""torch's ``cuda`` in a session: the CPU, which answers as a GPU would. Where torch is installed."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tritonlaunches import DEVICE, noted
+
+from kernscope.tracer.triton.constexpr import Constexpr
+from kernscope.tracer.triton.host.session_state import SessionState
+from kernscope.tracer.triton.host.tensors import tensor_argument
+from kernscope.tracer.triton.host.torch_device import torch_on_cpu
+
+torch: Any = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def session() -> Iterator[SessionState]:
+    """A session with torch in it."""
+    with noted() as state, torch_on_cpu(state):
+        yield state
+
+
+def test_what_is_made_on_cuda_says_so(session: SessionState) -> None:
+    """And what is computed from it; what is made on the CPU does not, until it is sent there."""
+    for x in (
+        torch.randn(3, device="cuda"),
+        torch.randn(3, device=torch.device("cuda", 0)),
+        torch.randn(3).cuda(),
+        torch.randn(3).to("cuda"),
+        torch.randn(3).to("cuda", torch.float16),
+        torch.tensor([1, 2], device=0),
+    ):
+        for same in (x, x * 2, torch.empty_like(x), x.view(-1), torch.zeros(2, device=x.device)):
+            assert same.is_cuda
+            assert str(same.device) == "cuda:0"
+        assert not x.cpu().is_cuda
+    for y in (torch.randn(3), torch.randn(3) + 1, torch.randn(3, device="cpu")):
+        assert y.device.type == "cpu"
+
+
+def test_a_copy_is_made_where_a_gpu_has_a_second_memory(session: SessionState) -> None:
+    """And only there."""
+    x = torch.zeros(3)
+    y = x.cuda()
+    y += 1
+    assert x.sum() == 0
+    assert y.cuda() is y
+    assert y.to(y.device) is y
+    z = y.cpu()
+    y += 1
+    assert z.sum() == 3
+
+
+def test_a_default_device_is_obeyed(session: SessionState) -> None:
+    """Set for good, or in a block."""
+    torch.set_default_device("cuda")
+    assert torch.randn(2).is_cuda
+    torch.set_default_device("cpu")
+    with torch.device("cuda"):
+        assert torch.randn(2).is_cuda
+    assert not torch.randn(2).is_cuda
+
+
+def test_a_backward_pass_of_the_scripts_own_sees_the_gpu(session: SessionState) -> None:
+    """torch runs it from within."""
+    seen = []
+
+    class Double(torch.autograd.Function):  # type: ignore[misc]  # of a module that is known when it runs
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, dy: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            seen.append((x.is_cuda, dy.is_cuda, torch.empty(1, device=dy.device).is_cuda))
+            return 2 * dy
+
+    x = torch.ones(3, device="cuda", requires_grad=True)
+    Double.apply(x).sum().backward()
+    assert seen == [(True, True, True)]
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_a_module_goes_to_the_gpu(session: SessionState) -> None:
+    """With its parameters."""
+    model = torch.nn.Linear(2, 3).cuda()
+    assert model.weight.is_cuda
+    assert model(torch.ones(1, 2, device="cuda")).is_cuda
+
+
+def test_questions_are_answered(session: SessionState) -> None:
+    """With the machine's numbers; streams and events cost nothing."""
+    assert torch.cuda.is_available()
+    assert torch.cuda.device_count() == 1
+    assert torch.cuda.get_device_properties(0).multi_processor_count == DEVICE.processing_elements
+    torch.cuda.synchronize()
+    with torch.cuda.device(0), torch.cuda.stream(torch.cuda.Stream()):
+        generator = torch.Generator(device="cuda").manual_seed(1)
+        first = torch.rand(2, device="cuda", generator=generator)
+    assert first.equal(torch.rand(2, generator=torch.Generator().manual_seed(1)))
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    end.record()
+    assert math.isnan(start.elapsed_time(end))
+    assert torch.compile(len) is len
+
+
+def test_everything_is_as_before_afterwards() -> None:
+    """Also after an error."""
+    before = {name: getattr(torch.cuda, name) for name in ("is_available", "Stream", "device", "synchronize")}
+    generator, version = torch.Generator, torch.version.cuda
+    with pytest.raises(ZeroDivisionError), noted() as state, torch_on_cpu(state):
+        x = torch.ones(2, device="cuda")
+        raise ZeroDivisionError
+    assert {name: getattr(torch.cuda, name) for name in before} == before
+    assert (torch.Generator, torch.version.cuda) == (generator, version)
+    assert x.device.type == "cpu"
+    with pytest.raises(Exception, match=r"CUDA|cuda"):
+        torch.ones(2, device="cuda")
+
+
+def test_a_tensor_is_a_place_in_its_memory(session: SessionState) -> None:
+    """Of every dtype that numpy has no name for, too."""
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2, torch.int64, torch.bool):
+        x = torch.zeros(4, 6, device="cuda").to(dtype)
+        given = tensor_argument(x[1:, ::2])
+        assert (given.offset, given.shape, given.strides) == (6, (3, 3), (6, 2))
+        assert given.memory.dtype.itemsize == x.element_size()
+        given.memory[given.offset] = 1
+        assert x[1, 0].float() == 1
+        assert given.address == tensor_argument(x).address
+
+
+def test_the_address_of_a_tensor_is_known(session: SessionState) -> None:
+    """To the launches after the script has asked for it, as long as the tensor lives."""
+    triton = importlib.import_module("triton")
+
+    @triton.jit
+    def kernel(p):  # type: ignore[no-untyped-def]
+        pass
+
+    x = torch.ones(4, device="cuda")
+    kernel[(1,)](x.data_ptr())
+    known = session.launches[0].addresses
+    assert [argument.address for argument in known.values()] == [x.data_ptr()]
+    del x
+    kernel[(1,)](1)
+    assert session.launches[1].addresses == {}
+    assert isinstance(session.launches[1].arguments["p"], Constexpr)

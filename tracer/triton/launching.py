@@ -1,0 +1,292 @@
+"""Launches: a kernel's source is run once for all programs; lanes that need different answers are divided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import attrs
+import numpy as np
+
+from ...ir.errors import ArgumentError
+from ...ir.graph import Graph
+from ...ir.source.frames import own_folders
+from ...ir.source.location import Location
+from ...ir.target import Target
+from ...memory.automatic import placed, spread
+from ..recording.sites import SiteTable
+from ..trace import recording
+from .arguments import DescriptorArgument, TensorArgument
+from .constexpr import Constexpr, bare
+from .language.descriptors import Descriptor
+from .recording.facts import AccessFact, Fact
+from .recording.graph import GraphNames, kept_for_loops, unplaced_graph
+from .recording.tape import Tape
+from .recording.tracing import Tracing
+from .values.storage import Storage, Storages
+from .values.value import Array, Running, Split, Value, constant
+
+__all__ = ["Chunk", "Launch", "LaunchOptions", "Trace", "launch"]
+
+Placement = Literal["spread", "least"]
+
+#: Lanes of the first attempt: as long as nothing is known of a kernel, little is lost if they have to be divided.
+_FIRST_LANES = 64
+_MOST_LANES = 1 << 16
+#: Bytes that an element of the largest tile is taken to need while its operations run.
+_BYTES_PER_ELEMENT = 64
+
+
+@attrs.frozen
+class LaunchOptions:
+    """``machine``: its name, for the graphs; ``machine_toml``: what describes it; ``kernel``: the kernel's name;
+    ``budget``: the bytes that lanes and their undo log may take; ``num_stages``: the copies of what loops load, where
+    the kernel does not say; ``addresses``: tensors by their addresses, which kernels may load and go to;
+    ``snapshot_bytes``: up to so many, the memory from before the launch is kept, for runs of its graphs (those of a
+    larger launch are given their inputs)."""
+
+    machine: str = ""
+    machine_toml: str = ""
+    kernel: str = "kernel"
+    budget: int = 1 << 30
+    num_stages: int = 1
+    addresses: Mapping[int, TensorArgument] = attrs.field(factory=dict)
+    snapshot_bytes: int = 1 << 24
+
+
+@attrs.frozen(eq=False)
+class Chunk:
+    """Programs that ran together: their numbers, by lane; what they did; every access of theirs."""
+
+    programs: Array
+    tape: Tape
+    accesses: tuple[AccessFact, ...]
+
+
+@attrs.define(eq=False, slots=False)
+class Trace:
+    """The programs of a launch that do the same. ``is_synchronised``: they used locks, which order them."""
+
+    launch: Launch
+    chunks: list[Chunk]
+    is_synchronised: bool
+
+    @cached_property
+    def programs(self) -> Array:
+        """Their numbers, ascending: axis 0 of the grid runs fastest."""
+        return np.sort(np.concatenate([chunk.programs for chunk in self.chunks]))
+
+    def graph(self, program: int | None = None, placement: Placement = "spread") -> Graph:
+        """The graph of a program (by default the first), with addresses: ``"spread"`` over the scratch, as far as it
+        goes, so that little waits for bytes alone; or with the ``"least"`` peak. Raises ``ArgumentError`` for a program
+        that is not of this trace."""
+        number = int(self.programs[0]) if program is None else program
+        for chunk in self.chunks:
+            lanes = np.flatnonzero(chunk.programs == number)
+            if len(lanes):
+                return self.launch.graph_of(chunk, int(lanes[0]), placement)
+        raise ArgumentError(f"program {number} is not of this trace", help="its programs are in trace.programs")
+
+
+@attrs.define(eq=False)
+class Launch:
+    """What came of a launch: the traces, in the order in which they were met; the storages, with what was there before;
+    the facts that rules speak of."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    target: Target
+    names: GraphNames
+    sites: SiteTable
+    storages: list[Storage]
+    num_stages: int = 1
+    traces: list[Trace] = attrs.field(factory=list)
+    facts: list[Fact] = attrs.field(factory=list)
+    splits: int = 0
+
+    def location(self, stack: int) -> Location | None:
+        """The place of a stack row of its facts."""
+        return self.sites.location(stack)
+
+    def program_ids(self, program: int) -> tuple[int, int, int]:
+        """What ``program_id`` gives a program."""
+        x, y, _ = self.grid
+        return program % x, program // x % y, program // (x * y)
+
+    def graph_of(self, chunk: Chunk, lane: int, placement: Placement = "spread") -> Graph:
+        """The graph of a lane, with addresses."""
+        graph, before = unplaced_graph(chunk.tape, lane, self.storages, self.sites, self.target, self.names)
+        acquired = kept_for_loops(graph, chunk.tape, before, self.num_stages)
+        found = spread(graph, acquired) if placement == "spread" else None
+        return placed(graph, acquired) if found is None else found
+
+    def graph(self, program: int = 0) -> Graph:
+        """The graph of a program. Raises ``ArgumentError`` for one that the grid has not."""
+        for trace in self.traces:
+            if program in trace.programs:
+                return trace.graph(program)
+        raise ArgumentError(f"the launch has no program {program}", help=f"its grid is {self.grid}")
+
+
+def call_kernel(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """The boundary: call stacks end below it."""
+    function(**arguments)
+
+
+def launch(
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    grid: tuple[int, int, int],
+    *,
+    target: Target,
+    options: LaunchOptions = LaunchOptions(),
+) -> Launch:
+    """Execute all programs of a launch on the arrays among its arguments, which it writes in place.
+
+    Raises ``TritonCompileError`` for what Triton's compiler, or kernscope, refuses, with the line; whatever else the
+    kernel raises passes through. Then memory is as it was before.
+    """
+    names = GraphNames(options.kernel, options.machine, options.machine_toml)
+    storages = Storages(dict(options.addresses), snapshot_bytes=options.snapshot_bytes)
+    given = {name: _argument(name, value, storages) for name, value in arguments.items()}
+    sites = SiteTable(call_kernel.__code__, own_folders(()))
+    made = Launch(options.kernel, grid, target, names, sites, storages.all, options.num_stages)
+    try:
+        _Execution(made, function, given, storages, options).run()
+    finally:
+        for storage in storages.all:
+            storage.release()
+    return made
+
+
+class _Execution:
+    """The programs in chunks, each as often as its lanes have to be divided."""
+
+    def __init__(
+        self,
+        made: Launch,
+        function: Callable[..., Any],
+        given: Mapping[str, Any],
+        storages: Storages,
+        options: LaunchOptions,
+    ) -> None:
+        self._made, self._function, self._given, self._storages, self._options = (
+            made,
+            function,
+            given,
+            storages,
+            options,
+        )
+        self._known: dict[Any, Trace] = {}
+        self._largest = 1
+        self._done: list[tuple[Array, Any, Array]] = []
+
+    def run(self) -> None:
+        """Run all programs, in the order of the grid."""
+        count = int(np.prod(self._made.grid, dtype=np.int64))
+        begin, size = 0, _FIRST_LANES
+        while begin < count:
+            waiting = [np.arange(begin, min(begin + size, count))]
+            begin += size
+            while waiting:
+                waiting += self._attempt(waiting.pop())
+            size = min(_MOST_LANES, max(_FIRST_LANES, self._options.budget // (_BYTES_PER_ELEMENT * self._largest)))
+
+    def _attempt(self, programs: Array) -> list[Array]:
+        """Run some programs at once; where that cannot be, the groups to be run instead, the last one first."""
+        x, y, _ = self._made.grid
+        ids = np.stack([programs % x, programs // x % y, programs // (x * y)], 1).astype(np.int32)
+        tracing = Tracing(self._made.sites, self._storages, programs, ids, self._made.grid, self._options.budget)
+        outer, Running.tracing = Running.tracing, tracing
+        try:
+            with recording(
+                self._made.target,
+                self._options.machine,
+                kernel=self._options.kernel,
+                automatic=True,
+                sites=self._made.sites,
+            ):
+                call_kernel(self._function, {name: _fresh(value) for name, value in self._given.items()})
+        except Split as split:
+            tracing.rollback()
+            self._made.splits += 1
+            groups, which = np.unique(split.values, return_inverse=True)
+            # Those that come first in the grid run first, where groups of one program each depend on one another.
+            order = sorted(range(len(groups)), key=lambda group: int(np.flatnonzero(which.reshape(-1) == group)[0]))
+            if len(groups) < len(programs):
+                order = list(range(len(groups)))
+            return [programs[which.reshape(-1) == group] for group in reversed(order)]
+        except BaseException:
+            tracing.rollback()
+            raise
+        finally:
+            Running.tracing = outer
+        self._largest = max(self._largest, tracing.largest)
+        self._made.facts += tracing.facts
+        self._keep(tracing)
+        return []
+
+    def _keep(self, tracing: Tracing) -> None:
+        for fact in tracing.accesses:
+            fact.access.forget()
+        chunk = Chunk(tracing.programs, tracing.tape, tuple(tracing.accesses))
+        key = (tracing.tape.structure(), tracing.is_synchronised)
+        known = self._known.get(key)
+        if known is None:
+            self._known[key] = made = Trace(self._made, [chunk], tracing.is_synchronised)
+            self._made.traces.append(made)
+        else:
+            known.chunks.append(chunk)
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def _argument(name: str, value: Any, storages: Storages) -> Any:
+    match value:
+        case Constexpr():
+            return bare(value)
+        case TensorArgument():
+            storage = storages.of_tensor(name, value)
+            return Value([np.array([value.offset], np.int64)], (), storage=storage)
+        case np.ndarray():
+            storage, offset = storages.of_array(name, value)
+            return Value([np.array([offset], np.int64)], (), storage=storage)
+        case DescriptorArgument():
+            base = _argument(name, value.base, storages)
+            strides = [*value.strides[:-1], 1]
+            return Descriptor(
+                base, list(map(_scalar, value.shape)), list(map(_scalar64, strides)), value.block_shape, value.padding
+            )
+        case bool() | int() | float() | np.generic():
+            return _scalar(value)
+        case tuple() if hasattr(value, "_fields"):
+            return type(value)(
+                *(_argument(f"{name}.{f}", v, storages) for f, v in zip(value._fields, value, strict=True))
+            )
+        case tuple() | list():
+            return tuple(_argument(f"{name}_{place}", each, storages) for place, each in enumerate(value))
+    return value
+
+
+def _scalar(number: Any) -> Value:
+    return constant(bool(number), np.bool_) if isinstance(number, bool | np.bool_) else constant(number)
+
+
+def _scalar64(number: int) -> Value:
+    return constant(int(number), np.int64)
+
+
+def _fresh(value: Any) -> Any:
+    """An argument for one attempt: what a trace learns of a value stays in it."""
+    match value:
+        case Value():
+            return Value(value.parts, value.shape, storage=value.storage)
+        case Descriptor():
+            return value.fresh(_fresh)
+        case tuple() if hasattr(value, "_fields"):
+            return type(value)(*map(_fresh, value))
+        case tuple():
+            return tuple(map(_fresh, value))
+    return value
