@@ -119,7 +119,11 @@ def _on_cpu_key(implement: Callable[..., Any]) -> Callable[..., Any]:
     """``torch.library.Library.impl``: what is registered for ``cuda`` runs where its tensors are."""
 
     def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", *args: Any, **kwargs: Any) -> Any:
-        key = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU"}.get(dispatch_key, dispatch_key)
+        # torch's own modules register their operators for both.
+        is_torch = str(sys._getframe(1).f_globals.get("__name__")).split(".")[0] == "torch"
+        key = (
+            dispatch_key if is_torch else {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU"}.get(dispatch_key, dispatch_key)
+        )
         return implement(self, op_name, fn, key, *args, **kwargs)
 
     return impl
