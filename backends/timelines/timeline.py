@@ -81,7 +81,7 @@ def timeline(
         check_output(path)
     several, notes = _schedules(schedule)
     data, more = _WRITERS[chosen](several)
-    shown = [(shown_nodes(one), one.end_ps > one.start_ps) for one in several]
+    shown = [(shown_nodes(one), one.free_ps > one.start_ps) for one in several]
     return Timeline(
         format=chosen,
         data=data,

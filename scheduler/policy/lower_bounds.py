@@ -25,7 +25,7 @@ LOADED_PATH = "loaded path"
 @attrs.frozen
 class Bounds:
     """Lower bounds in picoseconds by name: ``"longest path"``, ``"loaded path"``, and each busy engine's (``"gemm"``,
-    on several ranks ``"rank 1 gemm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
+    on several ranks ``"rank 1 gemm"``), then each shared memory's that has a rate (``"hbm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
 
     each: Mapping[str, int]
 
@@ -46,10 +46,11 @@ class Bounds:
 
 def lower_bounds(problem: Problem) -> Bounds:
     """All bounds of a problem, the paths first, then the engines in their order. The edges must close no cycle."""
-    known = heads_and_tails(problem.dag)
-    each = {LONGEST_PATH: known.longest_path_ps, LOADED_PATH: loaded_path_ps(problem.dag, known)}
+    dag = problem.split.dag
+    known = heads_and_tails(dag)
+    each = {LONGEST_PATH: known.longest_path_ps, LOADED_PATH: loaded_path_ps(dag, known)}
     several = len({engine.rank for engine in problem.engines}) > 1
-    for number, bound in engine_bounds(problem.dag, known):
+    for number, bound in engine_bounds(dag, known):
         engine = problem.engines[number]
         each[f"rank {engine.rank} {engine.name}" if several else engine.name] = bound
-    return Bounds(FrozenMap(each))
+    return Bounds(FrozenMap({**each, **problem.shared_ps}))

@@ -39,5 +39,7 @@ def run_policy(
         queued = make_constraints(problem, QUEUED)
         if not queued.has_deadlock:
             incumbent = run_in_order(problem, queued).start_ps
-    start = search(problem.dag, effort, incumbent=incumbent, bound_ps=bound_ps)
+    whole = problem.split
+    known = None if incumbent is None else whole.starts(incumbent)
+    start = whole.given(search(whole.dag, effort, incumbent=known, bound_ps=bound_ps))
     return Times(issue_ps=problem.dag.release_ps, start_ps=start)

@@ -59,7 +59,7 @@ def _kind(memory: Memory) -> str:
 def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
     graph, n = schedule.graph, schedule.graph.nodes
     columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
-    times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
+    times = (schedule.issue_ps, schedule.start_ps, schedule.free_ps, schedule.end_ps)
     waited = (schedule.waited_for.cause, schedule.waited_for.node)
     reach = (graph.access_start[:-1], graph.access_start[1:])
     rows = zip(*(column.tolist() for column in (*columns, *times, *waited, *reach)), strict=True)
@@ -68,13 +68,13 @@ def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
     causes = {cause: _cause_texts(cause) for cause in np.unique(waited[0]).tolist()}
     accesses = list(_access_texts(graph))
     for number, row in enumerate(rows):
-        op, rank, command, channel, stack, engine, lane, issue, start, end, cause, behind, first, stop = row
+        op, rank, command, channel, stack, engine, lane, issue, start, free, end, cause, behind, first, stop = row
         before, after = causes[cause]
         wait = f"{before}{_null_or(behind)}{after}" if before else "null"
         yield (
             f'{{"id":{number},"op":{ops[op]},"rank":{rank},"command":{command},"channel":{_null_or(channel)},'
             f'"engine":{_null_or(engine)},"lane":{_null_or(lane)},"issue_ps":{issue},"start_ps":{start},'
-            f'"end_ps":{end},"waited_for":{wait},"loc":{places[stack]},"accesses":[{",".join(accesses[first:stop])}]}}'
+            f'"free_ps":{free},"end_ps":{end},"waited_for":{wait},"loc":{places[stack]},"accesses":[{",".join(accesses[first:stop])}]}}'
         )
 
 
@@ -176,7 +176,7 @@ def _channels(graph: Graph) -> list[dict[str, Any]]:
 def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
     graph, n = schedule.graph, schedule.graph.nodes
     columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
-    times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
+    times = (schedule.issue_ps, schedule.start_ps, schedule.free_ps, schedule.end_ps)
     rows = zip(*(column.tolist() for column in (*columns, *times)), strict=True)
     accesses = _accesses(graph)
     starts = graph.access_start.tolist()
@@ -193,12 +193,13 @@ def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
             "lane": _or_none(lane),
             "issue_ps": issue,
             "start_ps": start,
+            "free_ps": free,
             "end_ps": end,
             "waited_for": _wait_row(waited[number]),
             "loc": places[stack],
             "accesses": accesses[starts[number] : starts[number + 1]],
         }
-        for number, (op, rank, command, channel, stack, engine, lane, issue, start, end) in enumerate(rows)
+        for number, (op, rank, command, channel, stack, engine, lane, issue, start, free, end) in enumerate(rows)
     ]
 
 

@@ -161,15 +161,16 @@ class Scheduling:
             raise deadlock_error(self.graph, policy, times.waits)
         assert known is not None, "edges that close a cycle are a deadlock"
         if policy.exact:
-            exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
-            times = attrs.evolve(times, start_ps=exact.start_ps)
+            whole = problem.split
+            exact = solve(whole.dag, whole.starts(times.start_ps), bound_ps=known.best_ps, limit=limit)
+            times = attrs.evolve(times, start_ps=whole.given(exact.start_ps))
             known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
         columns = {
             "issue_ps": times.issue_ps,
             "start_ps": times.start_ps,
             "end_ps": times.start_ps + dag.duration_ps,
             "engine": dag.engine,
-            "lane": assign_lanes(dag, times.start_ps),
+            "lane": assign_lanes(problem.on_engines, times.start_ps),
         }
         ready = {}
         for name, column in columns.items():
