@@ -40,13 +40,8 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
     found = [*_shape(schedule), *_listed(schedule), *_unknown(schedule)]
     if not found:
         account = account_for(schedule.graph, schedule.machine)
-        for part in (
-            _target(schedule),
-            _times(schedule, account),
-            _engines(schedule, account),
-            _lanes(schedule, account),
-        ):
-            found += part
+        found += [*_target(schedule), *_times(schedule, account)]
+        found += [*_engines(schedule, account), *_lanes(schedule, account)]
         found += _memory(schedule)
         found += check_channels(schedule)
         found += check_issue(schedule, account)

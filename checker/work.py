@@ -31,10 +31,10 @@ _UNLISTED = "move"
 
 @attrs.frozen(eq=False)
 class Account:
-    """By node: ``occupancy_ps`` of its engine, ``duration_ps``, ``engine`` (a name such as ``"gemm"`` or ``"link:next"``, as an index into
-    ``engine_names``; -1: none), ``is_marker``. ``command`` numbers the commands, markers left out (-1), in program
-    order within a rank; by command: ``first`` its first node, ``rank``, ``cost_ps`` of its issue, ``goes_on``: whether
-    the CPU goes on after the issue under ``lazy``."""
+    """By node: ``occupancy_ps`` of its engine, ``duration_ps``, ``engine`` (a name such as ``"gemm"`` or
+    ``"link:next"``, as an index into ``engine_names``; -1: none), ``is_marker``. ``command`` numbers the commands,
+    markers left out (-1), in program order within a rank; by command: ``first`` its first node, ``rank``, ``cost_ps``
+    of its issue, ``goes_on``: whether the CPU goes on after the issue under ``lazy``."""
 
     occupancy_ps: IntArray
     duration_ps: IntArray

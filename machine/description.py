@@ -21,6 +21,7 @@ from ..ir.target import OPPOSITE, Reach, Target
 from .first_format import first_path, is_first, second_path, without_first
 from .parts import (
     ISSUE_CYCLES,
+    NOTHING_LISTED,
     TAKEABLE,
     Above0,
     Cpu,
@@ -63,7 +64,7 @@ class Machine:
     clock_ghz: Above0
     memory: Listed[str, MemoryPart]
     engine: Listed[str, EnginePart]
-    place: Listed[str, str] = Listed({})
+    place: Listed[str, str] = NOTHING_LISTED
     strict_spaces: bool = False
     sustained: Share = Fraction(1)
     cpu: Cpu = attrs.field(factory=Cpu)

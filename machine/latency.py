@@ -183,8 +183,8 @@ def node_times(graph: GraphColumns, machine: Machine) -> NodeTimes:
     """
     nodes = graph.nodes
     engine, toward, columns = node_engines(graph, machine), _directions(graph), job_columns(graph, machine)
-    keys = (nodes.op, nodes.dtype, nodes.work0, nodes.work1, nodes.work2, toward, engine)
-    keys += (columns.rows, columns.memory, columns.both_in, columns.run, columns.readers)
+    where = (columns.rows, columns.memory, columns.both_in, columns.run, columns.readers)
+    keys = (nodes.op, nodes.dtype, nodes.work0, nodes.work1, nodes.work2, toward, engine, *where)
     kinds = distinct_rows(*keys)
     rows = zip(*(column[kinds.first].tolist() for column in keys), strict=True)
     directions, memories = (*graph.target.directions, ""), graph.target.memory_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import attrs
 
@@ -17,6 +17,7 @@ __all__ = [
     "COMPOSITE",
     "ENGINE_KINDS",
     "ISSUE_CYCLES",
+    "NOTHING_LISTED",
     "TAKEABLE",
     "Above0",
     "Cpu",
@@ -117,6 +118,8 @@ class Listed(FrozenMap[_K, _V]):
     def __reduce__(self) -> tuple[type, tuple[dict[_K, _V]]]:
         return Listed, (dict(self),)
 
+
+NOTHING_LISTED: Listed[str, Any] = Listed({})
 
 _MATH = tuple(op for op in OPERATIONS.values() if op.kind is Kind.ELEMENTWISE)
 #: Copies, fills and casts cost the default, whatever the dtype.
@@ -239,7 +242,7 @@ class Elementwise(EnginePart):
     startup_cycles: NotNegative
     cycles: Annotated[Table, MATH_CYCLES] = _ONE
     dtype: Annotated[Table, BY_DTYPE] = _ONE
-    both_in: Listed[str, Table] = Listed({})
+    both_in: Listed[str, Table] = NOTHING_LISTED
     latency_cycles: NotNegative = Fraction(0)
 
 

@@ -222,11 +222,8 @@ def _strings(value: Any, _: Any) -> tuple[str, ...]:
 
 
 def _places(value: Any, _: Any) -> Listed[str, str]:
-    mistakes = [
-        (key, f"must be a memory's name, not {_shown(name)}")
-        for key, name in _tables().items(value)
-        if not isinstance(name, str)
-    ]
+    given = _tables().items(value)
+    mistakes = [(k, f"must be a memory's name, not {_shown(name)}") for k, name in given if not isinstance(name, str)]
     if mistakes:
         raise Mistakes(tuple(mistakes))
     return Listed(value)

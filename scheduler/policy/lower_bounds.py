@@ -24,8 +24,9 @@ LOADED_PATH = "loaded path"
 
 @attrs.frozen
 class Bounds:
-    """Lower bounds in picoseconds by name: ``"longest path"``, ``"loaded path"``, and each busy engine's (``"gemm"``,
-    on several ranks ``"rank 1 gemm"``), then each shared memory's that has a rate (``"hbm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
+    """Lower bounds in picoseconds by name: ``"longest path"``, ``"loaded path"``, each busy engine's (``"gemm"``, on
+    several ranks ``"rank 1 gemm"``), and each shared memory's that has a rate (``"hbm"``); under the policy ``optimal``
+    also what its solver proved, ``"solver"``."""
 
     each: Mapping[str, int]
 

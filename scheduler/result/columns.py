@@ -32,8 +32,8 @@ class ScheduleColumns:
     """A graph's schedule on a machine under a policy. Immutable; all columns are by node, times int64 in picoseconds.
 
     ``issue_ps``: when the issue of the node's command ends (of a scope marker: when the CPU passes it); ``start_ps``;
-    ``end_ps``: when what it makes is there; ``engine``: an index into ``engines``, -1 for what takes no engine; ``lane``: which of the engine's
-    channels, -1 without one. ``bounds`` hold for every policy.
+    ``end_ps``: when what it makes is there; ``engine``: an index into ``engines``, -1 for what takes no engine;
+    ``lane``: which of the engine's channels, -1 without one. ``bounds`` hold for every policy.
     """
 
     graph: Graph
