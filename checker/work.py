@@ -112,7 +112,8 @@ def _home(graph: Graph, machine: Machine, node: int) -> int:
     into = {access.storage.row: access.storage.memory.name for access in shown.writes}
     out_of = {access.storage.memory.name for access in shown.reads if access.storage.row not in into}
     for place, engine in enumerate(machine.engines):
-        told = {operation.name, str(operation.kind), str(operation.cost)} & set(engine.ops)
+        named = {operation.name, str(operation.kind)}
+        told = (named if operation.cost == _UNLISTED else named | {str(operation.cost)}) & set(engine.ops)
         takes = bool(told) if engine.ops else engine.kind == operation.kind
         if takes and out_of <= set(engine.reads) and set(into.values()) <= set(engine.writes):
             return place

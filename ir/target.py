@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import ChannelError, did_you_mean
 from .memories import HBM, TCM, Memory
-from .ops.operation import Kind, Operation, Space
+from .ops.operation import Cost, Kind, Operation, Space
 from .tables import IntArray
 
 __all__ = ["OPPOSITE", "Reach", "Target"]
@@ -35,7 +35,8 @@ class Reach:
         """Whether it carries an operation out, wherever its operands lie."""
         if not self.ops:
             return self.kind is operation.kind
-        return any(name in self.ops for name in (operation.name, operation.cost, operation.kind))
+        told = (operation.name, operation.kind, None if operation.cost is Cost.MOVE else operation.cost)
+        return any(name in self.ops for name in told)
 
     def joins(self, reads: Collection[str], writes: str | None) -> bool:
         """Whether it reads all of these memories and writes that one (None: its result goes nowhere)."""
@@ -47,12 +48,15 @@ class Reach:
 
 
 _HBM = Memory(HBM, is_global=True)
-#: Of the founding accelerator only the DMA engine reaches what all ranks share.
-_REACHES = (
-    Reach(Kind.TRANSFER, (HBM,), (TCM,)),
-    Reach(Kind.TRANSFER, (TCM,), (HBM,)),
-    *(Reach(kind, (TCM,), (TCM,)) for kind in (Kind.MATMUL, Kind.ELEMENTWISE, Kind.LINK)),
-)
+
+
+def _every_reach(target: Target) -> tuple[Reach, ...]:
+    """An engine of each kind that reaches all of a rank's own memories; only transfers reach what all ranks share."""
+    shared = tuple(memory.name for memory in target.memories if memory.is_global)
+    own = tuple(memory.name for memory in target.memories if not memory.is_global)
+    kinds = (Kind.MATMUL, Kind.ELEMENTWISE, Kind.LINK)
+    transfers = (Reach(Kind.TRANSFER, shared, own), Reach(Kind.TRANSFER, own, shared))
+    return (*transfers, *(Reach(kind, own, own) for kind in kinds))
 
 
 @attrs.frozen(slots=False)
@@ -70,7 +74,7 @@ class Target:
 
     memories: tuple[Memory, ...] = (_HBM, Memory(TCM, 1 << 20, 16))
     results: str = TCM
-    reaches: tuple[Reach, ...] = _REACHES
+    reaches: tuple[Reach, ...] = attrs.field(default=attrs.Factory(_every_reach, takes_self=True))
     places: tuple[tuple[str, str], ...] = ()
     strict_spaces: bool = False
     topology: str = "ring"
