@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..ir.forms.counts import plural
+from ..ir.forms.text import graph_lines
 from ..ir.output import check_output
 from .options import make_job, target_options
 from .tables import say
@@ -23,7 +24,8 @@ def trace(output: str | None, **options: Any) -> None:
         check_output(output)
     graph = make_job(**options).graph(record=True)
     if output is None:
-        say(str(graph).removesuffix("\n"))
+        for line in graph_lines(graph):
+            say(line)
         return
     graph.save(output)
     say(f"wrote {output}: {plural(len(graph), 'node')}", err=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ...ir.arrays.physical import physical_bytes
 from ...ir.errors import MemoryLimitError
 from ...ir.graph import Graph
 from ...ir.tables import IntArray, Mode
@@ -65,7 +65,7 @@ def memory_limit(graph: Graph) -> Iterator[None]:
     """Raise ``MemoryLimitError`` where the HBM tensors alone take more than this machine's physical memory (the system
     may grant it all the same, and end the process when the bytes are touched), or where memory ends inside."""
     sizes = graph.storages.nbytes[list(graph.tensors.values())].tolist()
-    needed, present = sum(sizes), _physical_bytes()
+    needed, present = sum(sizes), physical_bytes()
     if present is not None and needed > present:
         raise _memory_error(graph, sizes, f"this machine has {present:,} B of memory")
     try:
@@ -81,11 +81,3 @@ def _memory_error(graph: Graph, sizes: list[int], why: str) -> MemoryLimitError:
         + why,
         help="execute a smaller launch; tracing, linting and scheduling need no tensor's memory",
     )
-
-
-def _physical_bytes() -> int | None:
-    """None where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None

@@ -10,13 +10,16 @@ The format: "Trace Event Format", https://docs.google.com/document/d/1CvAClvFfyA
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 
+import attrs
 import numpy as np
 
+from ...ir.arrays.ramps import ramp
 from ...ir.ops import OPERATIONS
-from ...ir.tables import Mode, Reason
+from ...ir.tables import IntArray, Mode, Reason
 from ...machine.units import format_ps
 from ...scheduler.result.schedule import Schedule
 from .counters import Counter, counters_of
@@ -26,22 +29,15 @@ from .tracks import Phase, moments_of, plan_tracks, schedule_title
 
 __all__ = ["chrome_trace"]
 
+#: How many moments are written at a time: what is held in Python's own objects is that of so many nodes.
+_BATCH = 8192
 
-def chrome_trace(schedules: Sequence[Schedule]) -> str:
+
+def chrome_trace(schedules: Sequence[Schedule]) -> Iterator[str]:
     """The trace of one schedule, or of several: a process for each rank of each, a thread for each track. Nodes, flows
     and counters as in :func:`kernscope.backends.timelines.perfetto.perfetto_trace`. One event a line, in order of time
-    within a schedule; the same schedules give the same text."""
-    events: list[str] = []
-    # From 1 on: number 0 is the idle process. A thread with its process's number would be its main one.
-    process, thread, edge = 1, 1 + sum(schedule.graph.ranks for schedule in schedules), 1
-    for schedule in schedules:
-        events += _metadata(schedule, process, thread)
-        events += _events(schedule, process, thread, edge)
-        for counter in counters_of(schedule):
-            events += _counter(counter, process)
-        process += schedule.graph.ranks
-        thread += len(plan_tracks(schedule).tracks)
-        edge += len(schedule.graph.edges)
+    within a schedule; the same schedules give the same text. In pieces, which are made as they are asked for: all of
+    them together may be larger than what they tell of."""
     about = [
         {
             "schedule": schedule_title(schedule),
@@ -52,8 +48,41 @@ def chrome_trace(schedules: Sequence[Schedule]) -> str:
         }
         for schedule in schedules
     ]
-    head = f'{{"displayTimeUnit":"ns","otherData":{{"unit of ts":"us, exact to the ps","schedules":{_text(about)}}},'
-    return head + '"traceEvents":[\n' + ",\n".join(events) + "\n]}\n"
+    yield f'{{"displayTimeUnit":"ns","otherData":{{"unit of ts":"us, exact to the ps","schedules":{_text(about)}}},'
+    yield '"traceEvents":['
+    before = "\n"
+    for events in itertools.chain.from_iterable(map(_batches, schedules, _numbering(schedules))):
+        if events:
+            yield before + ",\n".join(events)
+            before = ",\n"
+    yield "\n]}\n"
+
+
+@attrs.frozen
+class _Numbers:
+    """The first process, thread and flow of a schedule in a trace."""
+
+    process: int
+    thread: int
+    flow: int
+
+
+def _numbering(schedules: Sequence[Schedule]) -> Iterator[_Numbers]:
+    # From 1 on: number 0 is the idle process. A thread with its process's number would be its main one.
+    process, thread, flow = 1, 1 + sum(schedule.graph.ranks for schedule in schedules), 1
+    for schedule in schedules:
+        yield _Numbers(process, thread, flow)
+        process += schedule.graph.ranks
+        thread += len(plan_tracks(schedule).tracks)
+        flow += len(schedule.graph.edges)
+
+
+def _batches(schedule: Schedule, first: _Numbers) -> Iterator[list[str]]:
+    """The events of a schedule, some thousands at a time."""
+    yield list(_metadata(schedule, first.process, first.thread))
+    yield from _events(schedule, first)
+    for counter in counters_of(schedule):
+        yield list(_counter(counter, first.process))
 
 
 def _text(value: object) -> str:
@@ -89,80 +118,96 @@ def _counter(counter: Counter, process: int) -> Iterator[str]:
         yield f'{{"ph":"C","name":{name},"pid":{pid},"ts":{_exact_us(instant)},"args":{{"{counter.unit}":{height}}}}}'
 
 
-def _events(schedule: Schedule, process: int, thread: int, edges_before: int) -> Iterator[str]:
+def _events(schedule: Schedule, first: _Numbers) -> Iterator[list[str]]:
     """``B`` and ``E`` of all nodes, with the ends of their flows right behind ``B``: an edge's ``s`` on its source, its
     ``f`` on its target."""
     nodes, edges = schedule.graph.nodes, schedule.graph.edges
-    rank, op = nodes.rank.tolist(), nodes.op.tolist()
-    track: list[int] = plan_tracks(schedule).of_node.tolist()
+    track = plan_tracks(schedule).of_node
     heads = [f'"name":{_text(op.name)},"cat":{_text(op.log or op.family.value)}' for op in OPERATIONS.values()]
     flow = {int(reason): f'"cat":"edge","name":"{reason.label}"' for reason in Reason}
-    args = _arguments(schedule)
-    into: list[int] = schedule.graph.edge_start.tolist()
+    tell = _Arguments(schedule)
     by_source = np.argsort(edges.source, kind="stable")
-    out_of: list[int] = np.searchsorted(edges.source[by_source], np.arange(len(schedule) + 1)).tolist()
-    outgoing: list[int] = by_source.tolist()
-    reason: list[int] = edges.reason.tolist()
+    out_of = np.searchsorted(edges.source[by_source], np.arange(len(schedule) + 1))
     moments = moments_of(schedule)
-    end = int(Phase.END)
-    instant = int(Phase.INSTANT)
-    rows = zip(moments.node.tolist(), moments.phase.tolist(), moments.at_ps.tolist(), strict=True)
-    for node, phase, at in rows:
-        where = f'"pid":{process + rank[node]},"tid":{thread + track[node]},"ts":{_exact_us(at)}'
-        if phase != end:
-            yield f'{{"ph":"B",{heads[op[node]]},{where},"args":{{{args[node]}}}}}'
-            for edge in range(into[node], into[node + 1]):
-                yield f'{{"ph":"f","bp":"e","id":{edges_before + edge},{flow[reason[edge]]},{where}}}'
-            for edge in outgoing[out_of[node] : out_of[node + 1]]:
-                yield f'{{"ph":"s","id":{edges_before + edge},{flow[reason[edge]]},{where}}}'
-        if phase in (end, instant):
-            yield f'{{"ph":"E",{where}}}'
+    for begin in range(0, len(moments.node), _BATCH):
+        node, phase, at = (column[begin : begin + _BATCH] for column in attrs.astuple(moments, recurse=False))
+        entered = phase != Phase.END
+        told = iter(tell.of_nodes(node[entered]))
+        leads = iter(_by_node(schedule.graph.edge_start, node[entered], np.arange(len(edges)), edges.reason))
+        leaves = iter(_by_node(out_of, node[entered], by_source, edges.reason[by_source]))
+        columns = (nodes.rank[node] + first.process, track[node] + first.thread, nodes.op[node], phase, at)
+        events: list[str] = []
+        for pid, tid, op, what, instant in zip(*(column.tolist() for column in columns), strict=True):
+            where = f'"pid":{pid},"tid":{tid},"ts":{_exact_us(instant)}'
+            if what != Phase.END:
+                events.append(f'{{"ph":"B",{heads[op]},{where},"args":{{{next(told)}}}}}')
+                for edge, reason in next(leads):
+                    events.append(f'{{"ph":"f","bp":"e","id":{first.flow + edge},{flow[reason]},{where}}}')
+                for edge, reason in next(leaves):
+                    events.append(f'{{"ph":"s","id":{first.flow + edge},{flow[reason]},{where}}}')
+            if what != Phase.BEGIN:
+                events.append(f'{{"ph":"E",{where}}}')
+        yield events
 
 
-def _arguments(schedule: Schedule) -> list[str]:
-    """By node the members of its ``args``; whatever several nodes share is written once."""
-    graph, facts = schedule.graph, facts_of(schedule)
-    sources = [f',"source":{_text(source)}' if source else "" for source in facts.sources]
-    scopes = [f',"scope":{_text(scope)}' if scope else "" for scope in facts.scopes]
-    works = ["".join(f',"{name}":{_text(value)}' for name, value in work) for work in facts.works]
-    causes = [f',"waited for":{_text(cause)}' for cause in facts.causes]
-    behind = [f',"waited for what":{_text(place)}' for place in facts.places]
-    durations = {
-        took: f',"duration":"{exact_time(took)}"' for took in np.unique(schedule.end_ps - schedule.start_ps).tolist()
-    }
-    accesses = _accesses(schedule, [_text(access) for access in facts.accesses], facts.access.tolist())
-    edges = graph.edges
-    labels = edge_labels()
-    waits: list[dict[str, list[int]]] = [{} for _ in range(len(graph))]
-    keys = (2 * edges.reason.astype(np.int64) + edges.recycled).tolist()
-    for source, target, key in zip(edges.source.tolist(), edges.target.tolist(), keys, strict=True):
-        waits[target].setdefault(labels[key], []).append(source)
-    place: list[int] = facts.place.tolist()
-    columns = (facts.source, facts.scope, facts.work, facts.cause, facts.cause_node, facts.critical)
-    times = (schedule.start_ps, schedule.end_ps, schedule.issue_ps, facts.slack_ps)
-    rows = zip(*(column.tolist() for column in (*columns, *times)), strict=True)
-    said = []
-    for node, (origin, scope, work, cause, waited, on_chain, start, stop, issue, slack) in enumerate(rows):
-        said.append(
-            f'"node":{node}{sources[origin]}{scopes[scope]}{durations[stop - start]}{works[work]}{causes[cause]}'
-            + (f',"waited for node":{waited}{behind[place[waited]]}' if waited >= 0 else "")
-            + (',"critical chain":true' if on_chain else "")
-            + accesses[node]
-            + "".join(f',"{label}":[{",".join(map(str, nodes))}]' for label, nodes in waits[node].items())
-            + f',"start_ps":{start},"end_ps":{stop},"issue_ps":{issue},"slack_ps":{slack}'
-        )
-    return said
+def _by_node(starts: IntArray, nodes: IntArray, *columns: IntArray) -> Iterator[Sequence[tuple[int, ...]]]:
+    """For each of some nodes its rows of columns: of node n, ``starts[n]`` up to ``starts[n + 1]``."""
+    counts = starts[nodes + 1] - starts[nodes]
+    chosen = np.repeat(starts[nodes], counts) + ramp(counts)
+    rows = list(zip(*(column[chosen].tolist() for column in columns), strict=True))
+    stop = 0
+    for count in counts.tolist():
+        yield rows[stop : stop + count]
+        stop += count
 
 
-def _accesses(schedule: Schedule, texts: Sequence[str], of_access: Sequence[int]) -> list[str]:
-    """By node its arrays ``reads`` and ``writes``."""
-    accesses = schedule.graph.accesses
-    found: list[list[list[str]]] = [[[] for _ in Mode] for _ in range(len(schedule))]
-    rows = zip(accesses.node.tolist(), accesses.mode.tolist(), of_access, strict=True)
-    for node, mode, access in rows:
-        found[node][mode].append(texts[access])
-    names = [f"{mode.name.lower()}s" for mode in Mode]
-    return [
-        "".join(f',"{name}":[{",".join(group)}]' for name, group in zip(names, groups, strict=True) if group)
-        for groups in found
-    ]
+class _Arguments:
+    """Writes the members of a node's ``args``; whatever several nodes share is written once."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule, self.facts = schedule, facts_of(schedule)
+        facts, edges = self.facts, schedule.graph.edges
+        self.sources = [f',"source":{_text(source)}' if source else "" for source in facts.sources]
+        self.scopes = [f',"scope":{_text(scope)}' if scope else "" for scope in facts.scopes]
+        self.works = ["".join(f',"{name}":{_text(value)}' for name, value in work) for work in facts.works]
+        self.causes = [f',"waited for":{_text(cause)}' for cause in facts.causes]
+        self.behind = [f',"waited for what":{_text(place)}' for place in facts.places]
+        self.accesses = [_text(access) for access in facts.accesses]
+        durations = np.unique(schedule.end_ps - schedule.start_ps).tolist()
+        self.durations = {took: f',"duration":"{exact_time(took)}"' for took in durations}
+        self.labels = edge_labels()
+        self.edge_key = 2 * edges.reason.astype(np.int64) + edges.recycled
+
+    def of_nodes(self, nodes: IntArray) -> Iterator[str]:
+        """The text of each node, in their order."""
+        schedule, facts, graph = self.schedule, self.facts, self.schedule.graph
+        behind = facts.place[np.maximum(facts.cause_node[nodes], 0)]
+        columns = (facts.source, facts.scope, facts.work, facts.cause, facts.cause_node, facts.critical)
+        times = (schedule.start_ps, schedule.end_ps, schedule.issue_ps, facts.slack_ps)
+        rows = zip(nodes.tolist(), behind.tolist(), *(each[nodes].tolist() for each in (*columns, *times)), strict=True)
+        accesses = _by_node(graph.access_start, nodes, graph.accesses.mode, facts.access)
+        waits = _by_node(graph.edge_start, nodes, self.edge_key, graph.edges.source)
+        for row, touched, waited_for in zip(rows, accesses, waits, strict=True):
+            node, place, source, scope, work, cause, waited, on_chain, start, stop, issue, slack = row
+            yield (
+                f'"node":{node}{self.sources[source]}{self.scopes[scope]}{self.durations[stop - start]}'
+                + f"{self.works[work]}{self.causes[cause]}"
+                + (f',"waited for node":{waited}{self.behind[place]}' if waited >= 0 else "")
+                + (',"critical chain":true' if on_chain else "")
+                + self._accesses(touched)
+                + self._waits(waited_for)
+                + f',"start_ps":{start},"end_ps":{stop},"issue_ps":{issue},"slack_ps":{slack}'
+            )
+
+    def _accesses(self, touched: Sequence[tuple[int, ...]]) -> str:
+        """The arrays ``reads`` and ``writes`` of a node."""
+        groups = [[self.accesses[access] for mode, access in touched if mode == wanted] for wanted in Mode]
+        named = zip(Mode, groups, strict=True)
+        return "".join(f',"{mode.name.lower()}s":[{",".join(group)}]' for mode, group in named if group)
+
+    def _waits(self, waited_for: Sequence[tuple[int, ...]]) -> str:
+        """The nodes that a node waits for, an array for each kind of edge."""
+        groups: dict[str, list[str]] = {}
+        for key, source in waited_for:
+            groups.setdefault(self.labels[key], []).append(str(source))
+        return "".join(f',"{label}":[{",".join(group)}]' for label, group in groups.items())

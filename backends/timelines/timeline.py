@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.errors import MissingExtraError, OptionError
 from ...ir.forms.text import quote
-from ...ir.output import check_output, write_output
+from ...ir.output import check_output, open_output
 from ...scheduler.result.ladder import Ladder
 from ...scheduler.result.schedule import Schedule
 from ..picture_format import choose_format
@@ -27,22 +27,34 @@ __all__ = ["FORMATS", "Timeline", "timeline"]
 #: Formats of a timeline: the extension decides. ``pftrace`` is another name that Perfetto's tools use.
 FORMATS = ("svg", "png", "json", "perfetto-trace", "pftrace")
 
+#: What a notebook shows, and is kept.
+_PICTURES = ("svg", "png")
+
 _MAGNIFIED = "one nanosecond in Perfetto is one picosecond of the schedule"
 
 
 @attrs.frozen
 class Timeline:
-    """What :func:`timeline` made: the file's bytes in ``format``, the path written (None: none was asked for), how many
-    ``slices`` (nodes that take time), ``instants`` (other nodes but scope markers) and ``edges`` the schedules have
-    together, and a ``notes`` sentence for each thing a reader should know. In a notebook a picture shows itself."""
+    """What :func:`timeline` made: its ``format``, the path written (None: none was asked for), how many ``slices``
+    (nodes that take time), ``instants`` (other nodes but scope markers) and ``edges`` the schedules have together, and
+    a ``notes`` sentence for each thing a reader should know. In a notebook a picture shows itself."""
 
     format: str
-    data: bytes = attrs.field(repr=False)
     path: Path | None
     slices: int
     instants: int
     edges: int
     notes: tuple[str, ...]
+    _data: bytes | None = attrs.field(repr=False, alias="data")
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the timeline. Those of a trace that was written to a file are read from there: they may be
+        larger than the schedule."""
+        if self._data is None:
+            assert self.path is not None
+            return self.path.read_bytes()
+        return self._data
 
     def __str__(self) -> str:
         where = str(self.path or f"timeline ({self.format})")
@@ -80,12 +92,16 @@ def timeline(
     if path is not None:
         check_output(path)
     several, notes = _schedules(schedule)
-    data, more = _WRITERS[chosen](several)
+    pieces, more = _WRITERS[chosen](several)
+    data = b"".join(pieces) if path is None or chosen in _PICTURES else None
+    if path is not None:
+        with open_output(path) as file:
+            file.writelines(pieces if data is None else (data,))
     shown = [(shown_nodes(one), one.free_ps > one.start_ps) for one in several]
     return Timeline(
         format=chosen,
         data=data,
-        path=write_output(path, data) if path is not None else None,
+        path=Path(path) if path is not None else None,
         slices=sum(int(np.count_nonzero(mask & long)) for mask, long in shown),
         instants=sum(int(np.count_nonzero(mask & ~long)) for mask, long in shown),
         edges=sum(len(one.graph.edges) for one in several),
@@ -118,12 +134,13 @@ def _schedules(given: Schedule | Ladder | Iterable[Schedule]) -> tuple[list[Sche
     return several, []
 
 
-_Made = tuple[bytes, tuple[str, ...]]
+#: The file in pieces, made as they are asked for, and the notes.
+_Made = tuple[Iterable[bytes], tuple[str, ...]]
 
 
 def _svg(schedules: Sequence[Schedule]) -> _Made:
     text, notes = gantt_svg(schedules)
-    return text.encode(), notes
+    return (text.encode(),), notes
 
 
 def _png(schedules: Sequence[Schedule]) -> _Made:
@@ -137,15 +154,16 @@ def _png(schedules: Sequence[Schedule]) -> _Made:
             "a .png timeline takes matplotlib, which is not installed",
             help="pip install 'kernscope[plot]', or write .svg, which takes nothing",
         ) from missing
-    return cast(_Made, drawing.gantt_png(schedules))
+    picture, notes = cast(tuple[bytes, tuple[str, ...]], drawing.gantt_png(schedules))
+    return (picture,), notes
 
 
 def _json(schedules: Sequence[Schedule]) -> _Made:
-    return chrome_trace(schedules).encode(), ()
+    return (piece.encode() for piece in chrome_trace(schedules)), ()
 
 
 def _perfetto(schedules: Sequence[Schedule]) -> _Made:
-    return perfetto_trace(schedules), (_MAGNIFIED,)
+    return (perfetto_trace(schedules),), (_MAGNIFIED,)
 
 
 _WRITERS: dict[str, Callable[[Sequence[Schedule]], _Made]] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays.distinct import distinct
+from ..arrays.ramps import ramp
 from ..columns import GraphColumns
 from ..tables import IntArray, Mode, Reason
-from .edge_rows import EdgeRows, ramp
+from .edge_rows import EdgeRows
 from .regions import byte_ranges
 
 __all__ = ["find_between_allocations"]

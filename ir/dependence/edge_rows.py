@@ -8,7 +8,7 @@ import numpy as np
 
 from ..tables import IntArray, Reason
 
-__all__ = ["EdgeRows", "edge_rows", "ramp"]
+__all__ = ["EdgeRows", "edge_rows"]
 
 #: Columns (source, target, reason, recycled), once for each rule that found edges.
 EdgeRows = list[tuple[IntArray, IntArray, IntArray, IntArray]]
@@ -19,11 +19,3 @@ def edge_rows(source: IntArray, target: IntArray, reason: Reason, recycled: bool
     keep = source != target
     source, target = source[keep], target[keep]
     return source, target, np.full(len(source), reason), np.full(len(source), recycled)
-
-
-def ramp(counts: IntArray) -> IntArray:
-    """0, 1, .. count - 1 for each count in turn."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    steps: IntArray = np.arange(total) - np.repeat(ends - counts, counts)
-    return steps

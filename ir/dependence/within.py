@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays.distinct import distinct
+from ..arrays.ramps import ramp
 from ..columns import GraphColumns
 from ..tables import AccessKind, IntArray, Mode, Reason
-from .edge_rows import EdgeRows, edge_rows, ramp
+from .edge_rows import EdgeRows, edge_rows
 from .regions import boxes, flat_range_boxes
 
 __all__ = ["find_within_storages"]

@@ -7,18 +7,24 @@ in it, so that the same kernel gives the same text everywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from ..columns import GraphColumns
 from ..dtypes import DType
 from ..memories import Memory
 from ..ops import OPERATIONS, End
-from ..tables import UNPLACED, Mode
+from ..tables import UNPLACED, IntArray, Mode
 from ..target import Target
 from .printable import printable as quote
 
-__all__ = ["describe_access", "format_graph", "format_node", "quote"]
+__all__ = ["describe_access", "format_graph", "format_node", "graph_lines", "quote"]
+
+#: How many nodes are written at a time.
+_BATCH = 8192
 
 
 def _escaped(name: str) -> str:
@@ -68,27 +74,76 @@ _FROM_RESULT = ("shape", "dtype")
 
 def format_node(graph: GraphColumns, index: int) -> str:
     """One node as one line, without indentation."""
-    nodes, accesses = graph.nodes, graph.accesses
-    operation = OPERATIONS.by_code(int(nodes.op[index]))
-    start, stop = (int(graph.access_start[i]) for i in (index, index + 1))
-    reads = [describe_access(graph, row) for row in range(start, stop) if accesses.mode[row] == Mode.READ]
-    writes = [describe_access(graph, row) for row in range(start, stop) if accesses.mode[row] == Mode.WRITE]
-    text = f"%{index} = {operation.name}"
-    if nodes.channel[index] >= 0:
-        channel = int(nodes.channel[index])
-        side = graph.channels.direction if operation.end is End.SENDS else graph.channels.arrival
-        text += f" {graph.target.directions[side[channel]]}"
-    if reads:
-        text += " " + ", ".join(reads)
-    text += _static(graph.attributes[nodes.attributes[index]], operation.name)
-    if writes:
-        text += " -> " + ", ".join(writes)
-    if operation.is_marker:
-        scope = int(nodes.scope[index])
-        name = _escaped(graph.names[graph.scopes.name[scope]])
-        text += f" {name + ' ' if name else ''}cursor={int(graph.scopes.base[scope])}"
-    place = graph.location(int(nodes.stack[index]))
-    return f"{text}  # {_escaped(os.path.basename(place.file))}:{place.line}" if place else text
+    return next(_NodeLines(graph).of_nodes(index, index + 1))
+
+
+class _NodeLines:
+    """Writes nodes as lines; whatever several nodes share is written once."""
+
+    def __init__(self, graph: GraphColumns) -> None:
+        self.graph = graph
+        self.accesses: dict[tuple[int, ...], str] = {}
+        self.statics: dict[tuple[int, int], str] = {}
+        self.places: dict[int, str] = {}
+
+    def of_nodes(self, start: int, stop: int) -> Iterator[str]:
+        """The lines of the nodes from ``start`` up to ``stop``."""
+        graph, nodes = self.graph, self.graph.nodes
+        reads, writes = self._touched(start, stop)
+        columns = (nodes.op, nodes.channel, nodes.attributes, nodes.scope, nodes.stack)
+        rows = zip(*(column[start:stop].tolist() for column in columns), reads, writes, strict=True)
+        for index, (op, channel, attributes, scope, stack, read, written) in enumerate(rows, start):
+            operation = OPERATIONS.by_code(op)
+            text = f"%{index} = {operation.name}"
+            if channel >= 0:
+                side = graph.channels.direction if operation.end is End.SENDS else graph.channels.arrival
+                text += f" {graph.target.directions[side[channel]]}"
+            if read:
+                text += " " + ", ".join(read)
+            text += self._static(attributes, op)
+            if written:
+                text += " -> " + ", ".join(written)
+            if operation.is_marker:
+                name = _escaped(graph.names[graph.scopes.name[scope]])
+                text += f" {name + ' ' if name else ''}cursor={int(graph.scopes.base[scope])}"
+            yield text + self._place(stack)
+
+    def _touched(self, start: int, stop: int) -> tuple[list[list[str]], list[list[str]]]:
+        """What each node reads, and what it writes."""
+        graph, accesses, storages = self.graph, self.graph.accesses, self.graph.storages
+        reads: list[list[str]] = [[] for _ in range(start, stop)]
+        writes: list[list[str]] = [[] for _ in range(start, stop)]
+        rows = slice(int(graph.access_start[start]), int(graph.access_start[stop]))
+        storage = accesses.storage[rows]
+        # What is described alike: scratch of one name, address and shape, made anew in every iteration. Without a name
+        # the allocation itself is named.
+        own = np.where(self._named[storages.name[storage]] & graph.in_scratch[storage], -1, storage)
+        alike = (own, *(c[storage] for c in (storages.name, storages.memory, storages.address, storages.layout)))
+        alike = (*alike, accesses.offset[rows], accesses.layout[rows])
+        keys = zip(*(column.tolist() for column in alike), strict=True)
+        each = zip(accesses.node[rows].tolist(), accesses.mode[rows].tolist(), keys, strict=True)
+        for row, (node, mode, key) in enumerate(each, rows.start):
+            text = self.accesses.get(key)
+            if text is None:
+                text = self.accesses[key] = describe_access(graph, row)
+            (reads if mode == Mode.READ else writes)[node - start].append(text)
+        return reads, writes
+
+    @cached_property
+    def _named(self) -> IntArray:
+        return np.array([bool(name) for name in self.graph.names], dtype=np.bool_)
+
+    def _static(self, attributes: int, op: int) -> str:
+        key = attributes, op
+        if key not in self.statics:
+            self.statics[key] = _static(self.graph.attributes[attributes], OPERATIONS.by_code(op).name)
+        return self.statics[key]
+
+    def _place(self, stack: int) -> str:
+        if stack not in self.places:
+            place = self.graph.location(stack)
+            self.places[stack] = f"  # {_escaped(os.path.basename(place.file))}:{place.line}" if place else ""
+        return self.places[stack]
 
 
 def _memories(target: Target) -> str:
@@ -103,29 +158,37 @@ def _memories(target: Target) -> str:
 
 def format_graph(graph: GraphColumns) -> str:
     """The whole graph: target, tensors, then each rank's nodes, indented by scope."""
+    return "".join(f"{line}\n" for line in graph_lines(graph))
+
+
+def graph_lines(graph: GraphColumns) -> Iterator[str]:
+    """The lines of :func:`format_graph`, made as they are asked for."""
     t = graph.target
-    lines = [
+    yield (
         f"kernel {_escaped(graph.kernel)} ranks={graph.ranks}"
         + (f" buffers={graph.buffers}" if graph.buffers else "")
-        + ("" if graph.is_scoped else " lifetimes=automatic"),
+        + ("" if graph.is_scoped else " lifetimes=automatic")
+    )
+    yield (
         f"target {_memories(t)} topology={t.topology}"
         + (f"({','.join(map(str, t.shape))}{' wraps' if t.wraps else ''})" if t.shape else "")
-        + f" slots={t.slots}",
-    ]
-    lines += [
-        f"hbm {_escaped(name)} {graph.layouts[graph.storages.layout[row]]!r}" for name, row in graph.tensors.items()
-    ]
+        + f" slots={t.slots}"
+    )
+    for name, row in graph.tensors.items():
+        yield f"hbm {_escaped(name)} {graph.layouts[graph.storages.layout[row]]!r}"
+    entering, leaving = (OPERATIONS.code(name) for name in ("scope_enter", "scope_exit"))
+    lines = _NodeLines(graph)
     depth, rank = 0, -1
-    for index, code in enumerate(graph.nodes.op.tolist()):
-        if graph.nodes.rank[index] != rank:
-            rank, depth = int(graph.nodes.rank[index]), 0
-            lines.append(f"rank {rank}")
-        name = OPERATIONS.by_code(code).name
-        depth -= name == "scope_exit"
-        lines.append("  " * (depth + 1) + format_node(graph, index))
-        depth += name == "scope_enter"
-    lines += [
-        f"out of bounds: %{f.node} {_escaped(graph.names[graph.storages.name[f.storage]])} {[*f.lower]}..{[*f.upper]}"
-        for f in graph.bounds_faults
-    ]
-    return "\n".join(lines) + "\n"
+    for start in range(0, len(graph.nodes), _BATCH):
+        stop = min(start + _BATCH, len(graph.nodes))
+        codes, ranks = (column[start:stop].tolist() for column in (graph.nodes.op, graph.nodes.rank))
+        for code, its_rank, line in zip(codes, ranks, lines.of_nodes(start, stop), strict=True):
+            if its_rank != rank:
+                rank, depth = its_rank, 0
+                yield f"rank {rank}"
+            depth -= code == leaving
+            yield "  " * (depth + 1) + line
+            depth += code == entering
+    for f in graph.bounds_faults:
+        name = _escaped(graph.names[graph.storages.name[f.storage]])
+        yield f"out of bounds: %{f.node} {name} {[*f.lower]}..{[*f.upper]}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from functools import cached_property
+from typing import Any
 
 import attrs
 import numpy as np
@@ -20,6 +21,10 @@ from .problem import Problem
 from .registry import Holds, Policy
 
 __all__ = ["ArcKind", "Constraints", "make_constraints"]
+
+
+#: Columns: source, target, weight and kind of some arcs.
+_Arcs = tuple[IntArray, IntArray, IntArray, IntArray]
 
 
 class ArcKind(enum.IntEnum):
@@ -75,7 +80,7 @@ def make_constraints(problem: Problem, policy: Policy) -> Constraints:
     waited = _waited_edges(problem, policy)
     cost = problem.cost_ps
 
-    arcs = [
+    arcs: list[_Arcs] = [
         _engine_order(problem),
         (dag.source[~waited], dag.target[~waited], edge_weight[~waited], problem.reason[~waited]),
     ]
@@ -90,22 +95,42 @@ def make_constraints(problem: Problem, policy: Policy) -> Constraints:
         waiting = problem.command[dag.target[waited]]
         arcs.append((dag.source[waited], n + waiting, edge_weight[waited] + cost[waiting], problem.reason[waited]))
         arcs += _program_order(problem, policy)
-    source, target, weight, kind = (np.concatenate(column) for column in zip(*arcs, strict=True))
-    by_target = np.argsort(target, kind="stable")
+    source, target, weight, kind = _by_target(arcs, n + commands)
     lanes = np.full(n + commands, -1, dtype=np.int64)
     several = (dag.engine >= 0) & (dag.channels[dag.engine] > 1) if len(dag.channels) else np.zeros(n, dtype=np.bool_)
     lanes[:n][several] = dag.engine[several]
     return Constraints(
         nodes=n,
         base_ps=base,
-        source=source[by_target],
-        target=target[by_target],
-        weight_ps=weight[by_target],
-        kind=kind[by_target],
+        source=source,
+        target=target,
+        weight_ps=weight,
+        kind=kind,
         lanes=lanes,
         # An issue comes before its command's first node.
         preferred=np.argsort(np.concatenate((2 * np.arange(n) + 1, 2 * problem.first_node)), kind="stable"),
     )
+
+
+def _by_target(arcs: list[_Arcs], events: int) -> _Arcs:
+    """All arcs, sorted by target. There are several times as many of them as of nodes: each column is put together by
+    itself, its parts let go, and events are numbered no wider than they need."""
+    sources, targets, weights, kinds = map(list, zip(*arcs, strict=True))
+    arcs.clear()
+    narrow = np.int32 if events <= np.iinfo(np.int32).max else np.int64
+    target = _joined(targets, narrow)
+    by_target = np.argsort(target, kind="stable")
+    target = target[by_target]
+    source = _joined(sources, narrow)[by_target]
+    weight = _joined(weights, np.int64)[by_target]
+    return source, target, weight, _joined(kinds, np.uint8)[by_target]
+
+
+def _joined(parts: list[IntArray], dtype: Any) -> IntArray:
+    """The parts as one column; the list is emptied."""
+    whole = np.concatenate(parts, dtype=dtype, casting="same_kind")
+    parts.clear()
+    return whole
 
 
 def _all(count: int, kind: ArcKind) -> IntArray:
@@ -121,9 +146,9 @@ def _waited_edges(problem: Problem, policy: Policy) -> IntArray:
     return waited
 
 
-def _engine_order(problem: Problem) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Each node of an engine after the one before it in program order: when it lets go of it
-    with one lane, its start with several."""
+def _engine_order(problem: Problem) -> _Arcs:
+    """Each node of an engine after the one before it in program order: when it is let go of with one lane, its
+    start with several."""
     dag = problem.dag
     on_engine = np.flatnonzero(dag.engine >= 0)
     queue = on_engine[np.argsort(dag.engine[on_engine], kind="stable")]
@@ -133,7 +158,7 @@ def _engine_order(problem: Problem) -> tuple[IntArray, IntArray, IntArray, IntAr
     return before, after, weight, _all(len(before), ArcKind.ENGINE)
 
 
-def _program_order(problem: Problem, policy: Policy) -> list[tuple[IntArray, IntArray, IntArray, IntArray]]:
+def _program_order(problem: Problem, policy: Policy) -> list[_Arcs]:
     """Each command's issue after the command before it on its rank: after its issue, or after all its nodes' ends."""
     n = len(problem)
     rank = problem.command_rank

@@ -17,6 +17,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.backends.timelines.chrome_trace import chrome_trace
 from kernscope.ir.dependence.edges import find_edges
 
 Shape = Callable[[int], ks.Graph]
@@ -275,3 +276,10 @@ def test_linting_grows_with_the_source(measure: Measure, tmp_path: Path) -> None
     small, large = unrolled(150), unrolled(300)
     assert len(lint(large).of("KS302")) == len(lint(small).of("KS302")) + 150 == 300
     assert measure(lint, large) <= TWICE * measure(lint, small)
+
+
+def test_chrome_trace_events_are_never_held_whole() -> None:
+    """They come in pieces: twice the kernel makes more of them, not longer ones."""
+    small, large = ([len(piece) for piece in chrome_trace([ks.schedule(rows(n))])] for n in (3000, 6000))
+    assert len(large) > len(small)
+    assert max(large) <= 1.1 * max(small)

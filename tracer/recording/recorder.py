@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 from ...ir import dtypes
+from ...ir.arrays.physical import physical_bytes
 from ...ir.dtypes import DType
 from ...ir.errors import (
     ArgumentError,
@@ -51,8 +52,21 @@ __all__ = ["DEFAULT_MAX_NODES", "Read", "Recorder"]
 #: One operand of a node: storage row, offset in elements, layout.
 Read = tuple[int, int, Layout]
 
-#: Past the largest kernels that are traced for good; a loop that never ends gets there in seconds, not minutes.
-DEFAULT_MAX_NODES = 3_000_000
+_MIB_A_MILLION_NODES = 900
+_NODES_UP_TO = 20_000_000
+
+
+def _nodes_that_fit() -> int:
+    present = physical_bytes()
+    if present is None:
+        return _NODES_UP_TO
+    millions = 3 * present // 4 // (_MIB_A_MILLION_NODES << 20)
+    return min(max(millions, 1) * 1_000_000, _NODES_UP_TO)
+
+
+#: Whole millions of nodes, 20 at most: as many as three quarters of this machine's memory hold once they are traced,
+#: scheduled and linted. A loop that never ends is told so before the system runs out of memory.
+DEFAULT_MAX_NODES = _nodes_that_fit()
 
 #: How far scratch can be filled where an overflow is recorded: addresses stay inside the graph's 64-bit columns.
 _LARGEST_ADDRESS = 2**60
@@ -224,7 +238,8 @@ class Recorder:
         raise self.located(
             NodeLimitError(
                 f"the trace passed {self.max_nodes:,} nodes",
-                help="a loop that never ends? else raise the limit: trace(..., max_nodes=...)",
+                help="a loop that never ends? else raise the limit: trace(..., max_nodes=...); "
+                f"a million nodes, scheduled and linted, take about {_MIB_A_MILLION_NODES} MiB",
             )
         )
 

@@ -53,9 +53,9 @@ class Router:
     ) -> Route | None:
         """The route with the fewest moves, of several the one of the engine listed first; None where there is none.
 
-        ``reads``: the places of the operands' memories. ``wanted``: that of the result's (-1: nobody said). ``in_place``:
-        the number of the operand that is written over, -1 for none. ``fixed``: there is no moving the result
-        afterwards: it is a tensor, or what the operation writes at no engine's cost.
+        ``reads``: the places of the operands' memories. ``wanted``: that of the result's (-1: nobody said).
+        ``in_place``: the number of the operand that is written over, -1 for none. ``fixed``: there is no moving the
+        result afterwards, as it is a tensor.
         """
         key = (operation, reads, wanted, in_place, fixed)
         if key not in self._known:

@@ -132,7 +132,7 @@ class TensorHandle:
 
     @property
     def address(self) -> int:
-        """The first byte, in that memory of the rank's. (A front end with automatic lifetimes has no addresses to show.)"""
+        """The first byte, in its memory. (A front end with automatic lifetimes has no addresses to show.)"""
         return self.storage_address + self.offset * self.layout.dtype.itemsize
 
     @property
