@@ -244,7 +244,7 @@ def _together(graph: Graph, machine: Machine) -> IntArray:
         cut = 0 if once <= holds else progress[rank] * graph.ranks // holds
         groups.setdefault((*view, cut), []).append(node)
     for group in groups.values():
-        found[group] = len(group)
+        found[group] = len(group) if sizes[group[0]] <= holds else 1
     return found
 
 

@@ -10,7 +10,7 @@ from ..face.tracing import described_machine
 from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
-from ..machine.description import machine_names
+from ..machine.description import DEFAULT_MACHINE, load_machine, machine_comments, machine_names
 from .tables import say, table
 
 __all__ = ["explain", "machine"]
@@ -31,8 +31,12 @@ def explain(code: str | None) -> None:
 @click.argument("name", metavar="[NAME|FILE]", required=False)
 @click.option("--set", "overrides", metavar="FIELD=VALUE", multiple=True, help="Override a field. Repeatable.")
 def machine(name: str | None, overrides: Sequence[str]) -> None:
-    """Show a machine, or validate a machine file; without one, list the machines that come with kernscope."""
+    """Show a machine with where its numbers come from, or validate a machine file; without one, list the machines that
+    come with kernscope."""
     if name is None and not overrides:
         say("\n".join(machine_names()))
         return
-    say(described_machine(name, overrides).to_toml().removesuffix("\n"))
+    shown = described_machine(name, overrides)
+    source = name or DEFAULT_MACHINE
+    told = shown.same_as(load_machine(source), machine_comments(source))
+    say(shown.to_toml(told).removesuffix("\n"))

@@ -159,6 +159,11 @@ class Machine:
         }
         return {**first, **short}
 
+    def same_as(self, other: Machine, told: Mapping[str, str]) -> dict[str, str]:
+        """What is told of paths of another machine, as far as this one is the same there."""
+        mine, theirs = plain(self), plain(other)
+        return {path: text for path, text in told.items() if _at(mine, path) == _at(theirs, path)}
+
     def to_toml(self, comments: Mapping[str, str] | None = None) -> str:
         """The description as TOML, with ``comments`` by path; reading it gives an equal machine."""
         return write_toml(self, comments or {})
@@ -268,6 +273,13 @@ def _comments(source: bytes, file: str) -> dict[str, str]:
         machine = parse_machine(source, file)
         own = {second_path(p, machine.engine, machine.memory, machine.target.results): c for p, c in own.items()}
     return {**below, **own}
+
+
+def _at(table: object, path: str) -> object:
+    """What stands at a path; of a table only that there is one."""
+    for key in path.split("."):
+        table = table.get(key) if isinstance(table, Mapping) else None
+    return True if isinstance(table, Mapping) else table
 
 
 # --- what must hold between the parts ---------------------------------------------------------------------------------

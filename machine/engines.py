@@ -21,11 +21,13 @@ __all__ = ["EngineInstance", "engine_instances", "node_engines", "reached_memori
 
 @attrs.frozen
 class EngineInstance:
-    """One engine of one rank: ``name`` is ``"gemm"``, ..., ``"link:next"``; it works on ``channels`` nodes at once."""
+    """One engine of one rank: ``name`` is ``"gemm"``, ..., ``"link:next"``; it works on ``channels`` nodes at once, all
+    of its ``kind``."""
 
     rank: int
     name: str
     channels: int
+    kind: str = ""
 
 
 def usual_engine(machine: Machine, operation: Operation) -> int:
@@ -83,6 +85,7 @@ def engine_instances(
     names += [f"{link.name}:{to}" for link in links[:1] for to in directions]
     channels = [machine.engines[place].channels for place in fixed]
     channels += [link.channels for link in links[:1] for _ in directions]
+    kinds = [machine.engines[place].kind.value for place in fixed] + [Kind.LINK.value] * (len(names) - len(fixed))
     width = len(names)
     nodes = graph.nodes
     number = np.full(len(machine.engines) + 1, -1, dtype=np.int64)  # the last, of no engine, is what -1 finds
@@ -90,15 +93,18 @@ def engine_instances(
     local = number[engine]
     sends = np.flatnonzero(OPERATIONS.sends[nodes.op])
     local[sends] = len(fixed) + graph.channels.direction[nodes.channel[sends]]
-    slot = np.where(local < 0, -1, nodes.rank.astype(np.int64) * width + local)
+    slots = np.where(local < 0, -1, nodes.rank.astype(np.int64) * width + local)
 
     used = np.zeros(graph.ranks * width, dtype=np.bool_)
     used.reshape(graph.ranks, width)[:, : len(fixed)] = True
-    used[slot[sends]] = True
+    used[slots[sends]] = True
     listed = np.flatnonzero(used)
-    instances = tuple(EngineInstance(int(s) // width, names[int(s) % width], channels[int(s) % width]) for s in listed)
+    instances = tuple(
+        EngineInstance(slot // width, names[slot % width], channels[slot % width], kinds[slot % width])
+        for slot in listed.tolist()
+    )
     index = np.cumsum(used) - 1
-    return instances, np.where(slot < 0, -1, index[slot]).astype(np.int32)
+    return instances, np.where(slots < 0, -1, index[slots]).astype(np.int32)
 
 
 def _missing(machine: Machine, operation: Operation, reads: tuple[str, ...], writes: str | None) -> MachineError:

@@ -151,7 +151,7 @@ def _readers(graph: GraphColumns, machine: Machine) -> IntArray:
         stretch = (total - before[rank]) * graph.ranks // level.bytes
         key = _numbered(view, stretch)
     _, which, times = np.unique(key, return_inverse=True, return_counts=True)
-    found[node] = times[which]
+    found[node] = np.where(nbytes <= level.bytes, times[which], 1)  # what does not even fit alone is never there
     return found
 
 

@@ -18,7 +18,6 @@ from fractions import Fraction
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import attrs
-from cattrs.errors import ClassValidationError
 
 from ..ir.errors import MachineError, did_you_mean
 from ..ir.forms.strict_tables import Fault, Mistakes, StrictTables
@@ -177,20 +176,18 @@ def _sequence(kind: Any) -> Any:
     return structured
 
 
-def _by_name(structured: Callable[[Any], Any]) -> Callable[[Any, Any], Listed[str, Any]]:
+def _by_name(structured: Callable[[Any], tuple[Any, list[tuple[str, str]]]]) -> Callable[[Any, Any], Listed[str, Any]]:
     """How a table of tables is read: each by its name, with the mistakes of all of them."""
 
     def read(value: Any, _: Any) -> Listed[str, Any]:
         found: dict[str, Any] = {}
         mistakes: list[tuple[str, str]] = []
         for name, entry in _tables().items(value):
-            if not _NAME.fullmatch(name):
+            if _NAME.fullmatch(name):
+                found[name], wrong = structured(entry)
+                mistakes += [(".".join(filter(None, (name, path))), text) for path, text in wrong]
+            else:
                 mistakes.append((json.dumps(name), "must be a name of letters, digits, - and _"))
-                continue
-            try:
-                found[name] = structured(entry)
-            except (ClassValidationError, Fault, Mistakes) as error:
-                mistakes += _tables().mistakes(error, name)
         if mistakes:
             raise Mistakes(tuple(mistakes))
         return Listed(found)
@@ -198,21 +195,28 @@ def _by_name(structured: Callable[[Any], Any]) -> Callable[[Any, Any], Listed[st
     return read
 
 
-def _memory(value: Any) -> MemoryPart:
-    return _tables().converter.structure(value, MemoryPart)
+def _memory(value: Any) -> tuple[MemoryPart | None, list[tuple[str, str]]]:
+    return _tables().structure(MemoryPart, value)
 
 
-def _engine(value: Any) -> EnginePart:
+def _engine(value: Any) -> tuple[EnginePart | None, list[tuple[str, str]]]:
     """An engine's table: its ``kind`` says which numbers it has."""
-    _tables().items(value)
-    if "kind" not in value:
-        raise Mistakes((("kind", "is missing"),))
-    kind = value["kind"]
+    if not isinstance(value, dict):
+        return None, [("", f"must be a table, not {_shown(value)}")]
+    kind = value.get("kind")
+    if kind is None:
+        return None, [("kind", "is missing")]
     if not isinstance(kind, str) or kind not in ENGINE_KINDS:
         nearest = did_you_mean(str(kind), tuple(ENGINE_KINDS), what="kinds")
-        raise Mistakes((("kind", f"unknown kind {_shown(kind)}; {nearest}"),))
-    made: EnginePart = _tables().converter.structure(value, ENGINE_KINDS[kind])
-    return made
+        return None, [("kind", f"unknown kind {_shown(kind)}; {nearest}")]
+    return _tables().structure(ENGINE_KINDS[kind], value)
+
+
+def _by_dtype(value: Any) -> tuple[Table | None, list[tuple[str, str]]]:
+    try:
+        return _table(value, BY_DTYPE), []
+    except (Fault, Mistakes) as error:
+        return None, list(_tables().mistakes(error, ""))
 
 
 def _strings(value: Any, _: Any) -> tuple[str, ...]:
@@ -243,7 +247,7 @@ def _shares(value: Any, _: Any) -> tuple[tuple[Fraction, Fraction], ...]:
 _READERS: dict[str, Callable[[Any, Any], Any]] = {
     "memory": _by_name(_memory),
     "engine": _by_name(_engine),
-    "both_in": _by_name(lambda value: _table(value, BY_DTYPE)),
+    "both_in": _by_name(_by_dtype),
     "place": _places,
     "efficiency": _shares,
     "reads": _strings,

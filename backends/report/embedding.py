@@ -203,7 +203,7 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
         "makespan": schedule.makespan_ps,
         "bound": schedule.bound_ps,
         "engines": [
-            {"rank": e.rank, "name": quote(e.name), "kind": engine_kind(e.name), "lanes": e.channels}
+            {"rank": e.rank, "name": quote(e.name), "kind": engine_kind(e.name, e.kind), "lanes": e.channels}
             for e in schedule.engines
         ],
         "order": pack(order, delta=True),

@@ -113,7 +113,7 @@ def _at(*keys: Any) -> Callable[[dict[str, Any], Any], None]:
 LAYOUT = ("layouts", 0)
 MEMORY = ("target", "memories", 1)
 WRONG: list[tuple[tuple[Any, ...], Any, str]] = [
-    (("version",), 1, "version 1, this kernscope reads 3"),
+    (("version",), 1, "version 1, this kernscope reads 4"),
     (("kernel",), 5, "a int where a str belongs"),
     (("machine",), None, "a NoneType where a str belongs"),
     (("names",), "ab", "a str where a list belongs"),
