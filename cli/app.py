@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..face.guard.own_streams import end_program, keep_streams, own_streams, refuse_other_ends
+from ..face.guard.own_streams import ReaderGone, end_program, keep_streams, own_streams, refuse_other_ends
 from ..face.user_errors import as_user_error
 from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
@@ -26,6 +26,9 @@ from .timeline import timeline
 from .trace import trace
 
 __all__ = ["main", "program"]
+
+#: As a shell has it of a program that the signal SIGPIPE ends.
+_READER_GONE = 128 + 13
 
 _EPILOG = """\b
 Examples:
@@ -81,6 +84,8 @@ def _main(given: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except ReaderGone:
+        return _READER_GONE
     except click.Abort:
         click.echo("aborted", err=True)
         return 130

@@ -18,9 +18,14 @@ from .tables import say
 __all__ = ["draw"]
 
 
-@click.command()
+@click.command(short_help="Draw the graph, with scopes, engines, critical chain.")
 @target_options
-@click.option("-o", "--output", metavar="FILE", help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to draw: .svg .png .pdf .dot, or .json for Model Explorer; default: <kernel>.svg.",
+)
 @click.option("--policy", type=Choice(tuple(POLICIES)), help="Mark this policy's critical chain.")
 @click.option(
     "--fold",

@@ -16,7 +16,7 @@ from .tables import say, table
 __all__ = ["explain", "machine"]
 
 
-@click.command()
+@click.command(short_help="Print the page of a rule or an error.")
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
     """Print the documentation of CODE, a rule (such as KS201) or an error (KE101); without one, list all codes."""
@@ -27,7 +27,7 @@ def explain(code: str | None) -> None:
     click.echo(explain_rule(code))
 
 
-@click.command()
+@click.command(short_help="Show, list or validate machines.")
 @click.argument("name", metavar="[NAME|FILE]", required=False)
 @click.option("--set", "overrides", metavar="FIELD=VALUE", multiple=True, help="Override a field. Repeatable.")
 def machine(name: str | None, overrides: Sequence[str]) -> None:

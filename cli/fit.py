@@ -33,7 +33,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(epilog=_EPILOG, short_help="Find the largest tile that fits, or the fastest.")
 @target_options
 @click.option("--param", "parameter", metavar="NAME", required=True, help="The kernel's parameter to vary.")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ __all__ = ["lint"]
 LastWords = Callable[[Failure], None]
 
 
-@click.command()
+@click.command(short_help="Lint files, folders and kernels.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
 @click.option("--launch", "launch_name", metavar="NAME", help="Only this launch of each kernel; default: all of them.")
 @click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
@@ -98,13 +99,15 @@ def lint(
         configs.append(config)
         asked.append(job.configured(config))
     formatted, debug = FORMATS[output_format], bool(context.find_root().params.get("debug"))
+    # The full form has a line for each already.
+    not_linted = functools.partial(_not_linted, debug=debug, says_so=output_format != "full")
     ours, errors = sys.stdout, sys.stderr  # an author's code has others in their place
 
     def last_words(failure: Failure) -> None:
         _write_last(ours, formatted([], [failure]))
         _write_last(
             errors,
-            "".join(f"{line}\n" for line in [*map(printable_lines, notes), *_not_linted([failure], debug=debug)]),
+            "".join(f"{line}\n" for line in [*map(printable_lines, notes), *not_linted([failure])]),
         )
 
     answers = _answers(asked, jobs, timeout_s, last_words)
@@ -124,7 +127,7 @@ def lint(
         for number, report in zip(of_report, settle_unused(reports), strict=True)
     ]
     click.echo(formatted(told, failures), nl=False)
-    for line in [*map(printable_lines, notes), *_not_linted(failures, debug=debug)]:
+    for line in [*map(printable_lines, notes), *not_linted(failures)]:
         click.echo(line, err=True)
     if failures:
         context.exit(2)
@@ -143,11 +146,11 @@ def _codes(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
 
 
-def _not_linted(failures: Sequence[Failure], *, debug: bool) -> Iterator[str]:
+def _not_linted(failures: Sequence[Failure], *, debug: bool, says_so: bool) -> Iterator[str]:
     """What standard error says of the failures, beside what the format says."""
     if debug:
         yield from (failure.debug.removesuffix("\n") for failure in failures if failure.debug)
-    if failures:
+    if failures and says_so:
         titles = list(dict.fromkeys(failure.title for failure in failures))
         more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
         yield f"{click.style('error:', fg='red', bold=True)} not linted: {printable(titles[0])}{more}"

@@ -10,15 +10,15 @@ from typing import Any
 import attrs
 import click
 
+from ..backends.execution.comparison import error_text
 from ..backends.report.comparison import comparison_lines
 from ..backends.report.data import ReportData
-from ..backends.report.page import write_report
+from ..backends.report.page import check_page, write_report
 from ..face import presentation as pictures
 from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
 from ..ir.forms.printable import printable_lines
 from ..ir.forms.saved import is_saved_graph
-from ..ir.output import check_output
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import LADDER, POLICIES
 from .options import Choice, make_job, output_file, target_options
@@ -29,7 +29,7 @@ from .tables import percent, say, size, table
 __all__ = ["report"]
 
 
-@click.command()
+@click.command(short_help="The main job: a summary, and one HTML page.")
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
 @click.option(
@@ -71,9 +71,11 @@ def report(
     """
     if against is None and (against_launch or against_arguments):
         raise OptionError("--against-launch or --against-arg without --against", help="say --against TARGET, too")
+    if output is not None:  # before the author's code is run
+        check_page(output)
     job = make_job(**options)
     path = output or output_file(job.kernel, "html")
-    check_output(path)
+    check_page(path)
     shown = tuple(dict.fromkeys(policies)) or LADDER
     with stages() as tell:
         tell("tracing")
@@ -143,8 +145,8 @@ def _summary(data: ReportData) -> Iterator[str]:
     yield f"numbers   {data.numbers_note.splitlines()[0]}"
     for row in data.numbers:
         verdict = "agrees with" if row.ok else "DIFFERS from"
-        errors = f"largest error {row.max_abs_error:.3g}, tolerance {row.tolerance:g}"
-        yield f"          {row.tensor} {verdict} the reference: {row.unstored or errors}"
+        errors = row.unstored or error_text(row.max_error, row.max_abs_error, row.tolerance)
+        yield f"          {row.tensor} {verdict} the reference: {errors}"
     yield ""
     rows = [("policy", "makespan", "of the bound")]
     for result in data.policies:

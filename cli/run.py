@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from ..backends.execution.blame import blame_lines
-from ..backends.execution.comparison import Comparison, unstored_text
+from ..backends.execution.comparison import Comparison, error_text, unstored_text
 from ..backends.execution.execute import execute
 from ..backends.execution.inputs import random_inputs
 from ..backends.execution.order import execution_order
@@ -29,7 +29,7 @@ __all__ = ["comparison_lines", "run"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@click.command()
+@click.command(short_help="Execute on numbers, beside the reference.")
 @target_options
 @click.option(
     "--inputs", "inputs_file", metavar="FILE", help="Inputs by tensor name, an .npz file; default: random ones."
@@ -103,9 +103,7 @@ def comparison_lines(comparisons: Sequence[Comparison]) -> list[str]:
         (
             c.tensor,
             "agrees" if c.ok else "DIFFERS",
-            "a part is never stored"
-            if c.unstored
-            else f"largest error {c.max_abs_error:.3g}, tolerance {c.tolerance:g}",
+            "a part is never stored" if c.unstored else error_text(c.max_error, c.max_abs_error, c.tolerance),
         )
         for c in comparisons
     ]

@@ -22,18 +22,18 @@ from .buffering import buffered, parse_buffers, trade_lines
 from .options import Choice, make_job, target_options
 from .tables import percent, say, table
 
-__all__ = ["chain_lines", "ladder_lines", "proof_lines", "reordering_lines", "schedule"]
+__all__ = ["chain_lines", "gain_lines", "ladder_lines", "proof_lines", "schedule"]
 
 #: How many lines that overtake others are shown.
 _MOVED_SHOWN = 5
 
 
-@click.command()
+@click.command(short_help="Makespans, bounds, and where the time goes.")
 @target_options
 @click.option(
     "--policy",
     type=Choice(tuple(POLICIES)),
-    help="Only this policy. Default: all but optimal, and the details of list.",
+    help="Only this policy. Default: all but optimal, and the details of the shortest.",
 )
 @click.option("--effort", type=Choice(sorted(EFFORTS)), default="normal", show_default=True)
 @click.option(
@@ -58,8 +58,8 @@ def schedule(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Schedule TARGET: makespans beside the lower bounds, what reordering gains, the critical chain by cause,
-    utilisation.
+    """Schedule TARGET: makespans beside the lower bounds, what queueing and reordering gain, the critical chain
+    by cause, utilisation.
 
     Exit status 1: a deadlock under the policy asked for.
     """
@@ -89,14 +89,13 @@ def schedule(
         + (f", buffers={graph.buffers}" if graph.buffers else "")
     )
     say("\n".join([*ladder_lines(ladder), *proof_lines(ladder, limit)]))
-    last = ladder.rows[-1]
-    if last.schedule is None:
-        assert last.deadlock is not None, "a row has a schedule or a deadlock"
-        if policy:
-            raise last.deadlock
-        say(f"\n{last.deadlock}")
-        return
-    say("\n".join([*reordering_lines(ladder), "", *chain_lines(last.schedule)]))
+    deadlocks = [row.deadlock for row in ladder if row.deadlock is not None]
+    if deadlocks and policy:
+        raise deadlocks[-1]
+    if deadlocks:
+        say(f"\n{deadlocks[-1]}")
+    if ladder.best is not None:
+        say("\n".join([*gain_lines(ladder), "", *chain_lines(ladder.best)]))
 
 
 def _limit(policy: str | None, time_limit: float | None, seed: int | None) -> SolverLimit:
@@ -117,17 +116,25 @@ def proof_lines(ladder: Ladder, limit: SolverLimit) -> Iterator[str]:
                 yield f"  {row.policy}: not proved within {limit.seconds:g} s, at most {above} above the optimum"
 
 
-def reordering_lines(ladder: Ladder) -> Iterator[str]:
-    """What ``list`` gains over ``lazy``, and the lines that overtake most for it."""
+def gain_lines(ladder: Ladder) -> Iterator[str]:
+    """What ``queued`` gains over ``lazy``, by not waiting, and what ``list`` gains over ``queued``, by another order,
+    with the lines that overtake most for it."""
     schedules = {row.policy: row.schedule for row in ladder}
-    lazy, best = schedules.get("lazy"), schedules.get("list")
-    if lazy is None or best is None or best.makespan_ps >= lazy.makespan_ps:
-        return
-    gained = lazy.makespan_ps - best.makespan_ps
-    yield ""
-    yield f"what reordering gains: {format_ps(gained)} ({percent(gained, lazy.makespan_ps)} of lazy)"
+    steps = (("queueing", "lazy", "queued"), ("reordering", "queued", "list"))
+    for what, before, after in steps:
+        one, other = schedules.get(before), schedules.get(after)
+        if one is None or other is None or other.makespan_ps >= one.makespan_ps:
+            continue
+        gained = one.makespan_ps - other.makespan_ps
+        yield ""
+        yield f"what {what} gains: {format_ps(gained)} ({percent(gained, one.makespan_ps)} of {before})"
+        if what == "reordering":
+            yield from _overtaking_lines(other, one)
+
+
+def _overtaking_lines(best: Schedule, other: Schedule) -> Iterator[str]:
     rows: list[Sequence[str]] = [("line", "what", "nodes", "places sooner", "earlier (mean)", "(most)")]
-    for moved in best.moved_against(lazy)[:_MOVED_SHOWN]:
+    for moved in best.moved_against(other)[:_MOVED_SHOWN]:
         if moved.mean_places > 0:
             place = moved.location.short if moved.location else "?"
             what = f"{moved.op} {quote(moved.name)}".strip()

@@ -13,20 +13,20 @@ from ..face import api
 from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
-from .options import Choice, make_job, target_options
+from .options import Choice, make_job, output_file, target_options
 from .tables import say
 
 __all__ = ["timeline"]
 
 
-@click.command()
+@click.command(short_help="Write the timeline of a schedule.")
 @target_options
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
-    required=True,
-    help="Where to write: .perfetto-trace for ui.perfetto.dev, .json (Chrome trace events), .svg or .png.",
+    help="Where to write: .perfetto-trace for ui.perfetto.dev, .json (Chrome trace events), .svg or .png; default: "
+    "<kernel>.perfetto-trace.",
 )
 @click.option(
     "--policy",
@@ -35,17 +35,20 @@ __all__ = ["timeline"]
     multiple=True,
     help="The policy to show; several, one under the other. Repeatable. Default: list.",
 )
-def timeline(output: str, policies: Sequence[str], **options: Any) -> None:
+def timeline(output: str | None, policies: Sequence[str], **options: Any) -> None:
     """Write the timeline of TARGET's schedule: engines as tracks, edges as arrows, scratch and messages as counters.
 
     Exit status 1: a deadlock under a policy asked for.
     """
-    choose_format(output, None, FORMATS)
-    check_output(output)
+    if output is not None:  # before the author's code is run
+        choose_format(output, None, FORMATS)
+        check_output(output)
     job = make_job(**options)
+    path = output or output_file(job.kernel, "perfetto-trace")
+    check_output(path)
     ladder = api.compare(job.graph(), list(dict.fromkeys(policies)) or ["list"], job.machine)
     deadlocks = [row.deadlock for row in ladder if row.deadlock is not None]
     if len(deadlocks) < len(ladder):
-        say(str(pictures.timeline(ladder, output)))
+        say(str(pictures.timeline(ladder, path)))
     if deadlocks:
         raise deadlocks[0]

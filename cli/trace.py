@@ -15,7 +15,7 @@ from .tables import say
 __all__ = ["trace"]
 
 
-@click.command()
+@click.command(short_help="Print the graph as text, or save it.")
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="Save the graph instead of printing it.")
 def trace(output: str | None, **options: Any) -> None:

@@ -16,13 +16,12 @@ from ..backends.execution.execute import execute
 from ..backends.execution.inputs import random_inputs
 from ..backends.graph_picture.drawing import Drawing, draw
 from ..backends.report.data import NumbersRow, PolicyResult, ReportData
-from ..backends.report.page import write_report
+from ..backends.report.page import check_page, write_report
 from ..backends.report.source import collect_sources
 from ..backends.timelines.timeline import Timeline, timeline
 from ..ir.columns import expect_graph
 from ..ir.errors import KernscopeError, UnmatchedMessageError
 from ..ir.graph import Graph
-from ..ir.output import check_output
 from ..linter import lint_graph
 from ..machine.description import Machine
 from ..scheduler.policy.registry import LADDER
@@ -55,7 +54,7 @@ def report(
     shows. Raises ``OutputError`` where it cannot be written.
     """
     expect_graph(graph, "report")
-    check_output(path)
+    check_page(path)
     if isinstance(against, Graph):
         # A machine given fits the other graph only where their targets are the same.
         fits = machine if against.target == graph.target else None
@@ -141,7 +140,8 @@ def _numbers(
         where = f" ({error.places[0][1].short})" if error.places else ""
         return (), f"executed, but not compared: {error.message}{where}", True
     rows = tuple(
-        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.tolerance, c.ok, c.unstored) for c in compared
+        NumbersRow(c.tensor, c.max_abs_error, c.max_rel_error, c.max_error, c.tolerance, c.ok, c.unstored)
+        for c in compared
     )
     how = "given inputs" if inputs else "the inputs it was traced with" if graph.defaults else "random inputs (seed 0)"
     return rows, f"executed by numpy in program order on {how}", False

@@ -112,7 +112,7 @@ class Failure:
 
 @attrs.frozen
 class LintReport:
-    """The findings of one graph, in one fixed order: by file, line, column, code, then first node.
+    """The findings of one graph, in one fixed order: by severity, file, line, column, code, then first node.
 
     ``title`` says what was linted: the kernel's name, unless another was given. ``suppressed`` are the findings that
     comments in the source silence; they count for nothing. ``notes`` say what was left open.

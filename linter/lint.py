@@ -10,7 +10,7 @@ from ..analysis.analysis import Analysis
 from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
 from ..ir.verifier.verify import require_valid
-from .findings import Diagnostic, LintReport
+from .findings import SEVERITIES, Diagnostic, LintReport
 from .rule import LintContext, Rule
 from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
@@ -76,10 +76,10 @@ def _run(rule: Rule, shared: LintContext, options: Mapping[str, Any]) -> Iterabl
         )
 
 
-def _order(diagnostic: Diagnostic) -> tuple[str, int, int, str, tuple[int, ...], str]:
+def _order(diagnostic: Diagnostic) -> tuple[int, str, int, int, str, tuple[int, ...], str]:
     place = diagnostic.location
     where = ("", 0, 0) if place is None else (place.file, place.line, place.column)
-    return (*where, diagnostic.code, diagnostic.nodes[:1], diagnostic.message)
+    return (SEVERITIES.index(diagnostic.severity), *where, diagnostic.code, diagnostic.nodes[:1], diagnostic.message)
 
 
 def explain(code: str) -> str:

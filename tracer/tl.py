@@ -18,12 +18,14 @@ from ..ir.errors import (
     ArgumentError,
     NodeLimitError,
     ScopeError,
+    ShapeError,
     UnknownNameError,
     did_you_mean,
     shown,
 )
 from ..ir.layout import Layout
 from ..ir.ops import Scalar
+from ..ir.ops.philox import ROUNDS
 from .language import composites, transfers
 from .language.calls import as_destination, as_handle, at_the_call, located, whole
 from .language.declared import declared, declared_operations, record_into
@@ -250,8 +252,85 @@ def gather(src: TensorHandle, index: TensorHandle, axis: int) -> TensorHandle:
     return current().compute("gather", (source, places), (("axis", layouts.resolve_axis(axis, source.ndim)),))
 
 
+@located
+def join(a: TensorHandle, b: TensorHandle) -> TensorHandle:
+    """Two tiles of one dtype side by side in a new last dimension of size 2, in fresh bytes. Shapes broadcast."""
+    return current().compute("join", (as_handle("join", a), as_handle("join", b)))
+
+
+@located
+def interleave(a: TensorHandle, b: TensorHandle) -> TensorHandle:
+    """The elements of two tiles in turn along the last dimension: a :func:`join`, seen as one tile twice as long."""
+    both = join(a, b)
+    *others, last, two = both.shape if both.ndim > 1 else (1, 2)
+    return reshape(both, (*others, last * two))
+
+
+@located
+def split(x: TensorHandle) -> tuple[TensorHandle, TensorHandle]:
+    """The two halves that :func:`join` put together, as views: of a tile whose last dimension has size 2."""
+    handle = as_handle("split", x)
+    if not handle.shape or handle.shape[-1] != 2:
+        raise ShapeError(
+            f"split of {handle!r} of shape {handle.shape}",
+            help="the last dimension has size 2: tl.reshape(h, (..., 2)); other parts are slices, h[a:b, :]",
+        )
+    return handle[..., 0], handle[..., 1]
+
+
 def _dimension(handle: TensorHandle, dim: int | None) -> int:
     return layouts.resolve_axis(-1 if dim is None else dim, handle.ndim)
+
+
+# --- random numbers -------------------------------------------------------------------------------------------------
+
+
+@located
+def randint(seed: int | TensorHandle, offset: TensorHandle, n_rounds: int = ROUNDS) -> TensorHandle:
+    """Random u32, one for each offset (a tile of integers), the same for the same ``seed``: Philox with ``n_rounds``
+    rounds, bit for bit as Triton's. (Triton's documentation says i32; its bits are these.)"""
+    return _random("randint", seed, offset, n_rounds)
+
+
+@located
+def rand(seed: int | TensorHandle, offset: TensorHandle, n_rounds: int = ROUNDS) -> TensorHandle:
+    """Random f32 in [0, 1), one for each offset; see :func:`randint`."""
+    return _random("rand", seed, offset, n_rounds)
+
+
+@located
+def randn(seed: int | TensorHandle, offset: TensorHandle, n_rounds: int = ROUNDS) -> TensorHandle:
+    """Random f32, normally distributed, one for each offset; see :func:`randint`."""
+    return _random("randn", seed, offset, n_rounds)
+
+
+@located
+def randint4x(seed: int | TensorHandle, offset: TensorHandle, n_rounds: int = ROUNDS) -> tuple[TensorHandle, ...]:
+    """Four tiles of random u32, for little more than one: all four words of each offset; views of one allocation. The
+    first one is what :func:`randint` gives."""
+    return _four("randint", seed, offset, n_rounds)
+
+
+@located
+def rand4x(seed: int | TensorHandle, offset: TensorHandle, n_rounds: int = ROUNDS) -> tuple[TensorHandle, ...]:
+    """Four tiles of random f32 in [0, 1); see :func:`randint4x`."""
+    return _four("rand", seed, offset, n_rounds)
+
+
+@located
+def randn4x(seed: int | TensorHandle, offset: TensorHandle, n_rounds: int = ROUNDS) -> tuple[TensorHandle, ...]:
+    """Four tiles of random f32, normally distributed; see :func:`randint4x`."""
+    return _four("randn", seed, offset, n_rounds)
+
+
+def _random(name: str, seed: int | TensorHandle, offset: TensorHandle, n_rounds: int, words: int = 1) -> TensorHandle:
+    static = (("rounds", whole(f"{name}: n_rounds", n_rounds)), ("words", words))
+    return current().compute(name, (seed, as_handle(name, offset)), static)
+
+
+def _four(name: str, seed: int | TensorHandle, offset: TensorHandle, n_rounds: int) -> tuple[TensorHandle, ...]:
+    made = _random(name, seed, offset, n_rounds, words=4)
+    return tuple(made[word] for word in range(4))
 
 
 # --- contraction ----------------------------------------------------------------------------------------------------
@@ -446,7 +525,11 @@ __all__ = sorted(
             "topk",
             "flip",
             "gather",
+            "join",
+            "interleave",
+            "split",
         ],
+        *["randint", "rand", "randn", "randint4x", "rand4x", "randn4x"],
         *[
             "dot",
             "trans",

@@ -15,7 +15,7 @@ from ...ir.errors import InputError, did_you_mean, shown
 from ...ir.unstored import Unstored
 from .views import Array
 
-__all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference", "unstored_text"]
+__all__ = ["DEFAULT_TOLERANCE", "Comparison", "compare_with_reference", "error_text", "unstored_text"]
 
 #: By dtype of the output, absolute below magnitude 1 and relative above. f32 and f64: sums of some thousand terms in
 #: another order; narrower floats: two units in the last place; integers and bool: equal.
@@ -33,18 +33,29 @@ DEFAULT_TOLERANCE: Mapping[str, float] = MappingProxyType(
 _PLACES_SHOWN = 4
 
 
+def error_text(max_error: float, max_abs_error: float, tolerance: float) -> str:
+    """The largest error as the tolerance judges it, so that the two can be compared; where values above 1 make another
+    of it than the absolute error, that one too."""
+    told = f"largest error {max_error:.3g}"
+    if max_error != max_abs_error:
+        told += f" relative to values above 1 ({max_abs_error:.3g} absolute)"
+    return f"{told}, tolerance {tolerance:g}"
+
+
 @attrs.frozen
 class Comparison:
     """One tensor beside its reference: the largest absolute and relative error over its elements (relative: where the
     reference is not zero), the tolerance, and whether each element keeps ``|value - reference| <= tolerance * max(1,
     |reference|)``. Equal infinities and NaN at the same place count as equal; where only one is finite the error is
-    infinite. ``unstored`` says which elements were never stored, empty for none: they are left out of the errors, and
-    ``ok`` is false, whatever the reference has there. ``first_wrong`` is the index of the first other element that is
-    too far off, in row-major order."""
+    infinite. ``max_error`` is the largest of what the tolerance is held against, ``|value - reference| / max(1,
+    |reference|)``. ``unstored`` says which elements were never stored, empty for none: they are left out of the errors,
+    and ``ok`` is false, whatever the reference has there. ``first_wrong`` is the index of the first other element that
+    is too far off, in row-major order."""
 
     tensor: str
     max_abs_error: float
     max_rel_error: float
+    max_error: float
     tolerance: float
     ok: bool
     unstored: str = ""
@@ -122,13 +133,15 @@ def _compare(name: str, value: Array, reference: Any, tolerance: float | None, u
         size = np.abs(theirs)
         relative = np.where(same | (theirs == 0), 0.0, error / size)
         relative = np.where(np.isnan(relative), np.inf, relative)
-        allowed = tolerance * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
+        scale = np.where(np.isfinite(size), np.maximum(1.0, size), 1.0)
+        allowed = tolerance * np.where(np.isfinite(size), scale, 0.0)
     wrong = error > allowed
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.any() else None
     return Comparison(
         tensor=name,
         max_abs_error=float(error.max()),
         max_rel_error=float(relative.max()),
+        max_error=float((error / scale).max()),
         tolerance=tolerance,
         ok=unstored is None and first is None,
         unstored="" if unstored is None else unstored_text(unstored),

@@ -9,6 +9,7 @@ import attrs
 from ...ir.graph import Graph
 from ...linter.findings import LintReport
 from ...memory.liveness import Liveness
+from ...scheduler.result.ladder import best_of
 from ...scheduler.result.schedule import Schedule
 from .source import SourceText
 
@@ -29,11 +30,13 @@ class PolicyResult:
 @attrs.frozen
 class NumbersRow:
     """One output tensor against its reference: the largest absolute and relative errors over its elements, the
-    tolerance, and whether it is met; ``unstored`` says what of it was never stored."""
+    largest of what the tolerance is held against (absolute below magnitude 1, relative above), the tolerance, and
+    whether it is met; ``unstored`` says what of it was never stored."""
 
     tensor: str
     max_abs_error: float
     max_rel_error: float
+    max_error: float
     tolerance: float
     ok: bool
     unstored: str = ""
@@ -77,6 +80,5 @@ class ReportData:
 
     @property
     def best(self) -> Schedule | None:
-        """The schedule of the shortest makespan, the first of equal ones; None where every policy deadlocks."""
-        schedules = [result.schedule for result in self.policies if result.schedule is not None]
-        return min(schedules, key=lambda schedule: schedule.makespan_ps, default=None)
+        """The schedule to explain, as ``Ladder.best``."""
+        return best_of(result.schedule for result in self.policies)

@@ -11,7 +11,7 @@ import os
 import string
 from pathlib import Path
 
-from ...ir.output import check_output, write_output
+from ...ir.output import check_output, output_error, write_output
 from ..graph_picture.drawing import draw
 from .data import ReportData
 from .embedding import embedded_text
@@ -23,8 +23,10 @@ from .sections import details
 from .source import LineTable
 from .strip import size_line, strip
 
-__all__ = ["ReportData", "report_html", "write_report"]
+__all__ = ["ReportData", "check_page", "report_html", "write_report"]
 
+#: What browsers take for a page.
+_SUFFIXES = (".html", ".htm")
 _HERE = Path(__file__).parent
 
 
@@ -89,10 +91,20 @@ def _hash(script: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Raise ``OutputError`` before any work is done where a page cannot be written to a path, or would not be taken for
+    one there: browsers go by the extension."""
+    check_output(path)
+    suffix = Path(path).suffix
+    if suffix and suffix.lower() not in _SUFFIXES:
+        better = Path(path).with_suffix(".html")
+        raise output_error(path, f"a report is an HTML page, not {suffix}", help=f"name it {better}")
+
+
 def write_report(path: str | os.PathLike[str], data: ReportData) -> tuple[str, ...]:
     """Write the page; a sentence for each thing that could not be done comes back. Raises ``OutputError`` where the
     file cannot be written."""
-    check_output(path)
+    check_page(path)
     text, notes = report_html(data)
     write_output(path, text.encode("utf-8", errors="replace"))
     return notes

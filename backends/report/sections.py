@@ -198,12 +198,13 @@ def _numbers(data: ReportData, paths: PagePaths) -> str:
             _verdict(row),
             f"{row.max_abs_error:.3g}",
             f"{row.max_rel_error:.3g}",
+            f"{row.max_error:.3g}",
             f"{row.tolerance:.3g}",
         ]
         for row in data.numbers
     ]
-    head = ["tensor", "tolerance kept", "largest absolute error", "largest relative error", "tolerance"]
-    return note + table(head, rows, numbers=3)
+    head = ["tensor", "tolerance kept", "largest absolute error", "largest relative error", "as judged", "tolerance"]
+    return note + table(head, rows, numbers=4)
 
 
 def _picture(data: ReportData, drawing: Drawing, paths: PagePaths) -> str:

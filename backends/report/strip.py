@@ -71,7 +71,7 @@ def _right_figure(data: ReportData) -> str:
     if wrong:
         note = f"{len(wrong)} of {plural(len(data.numbers), 'tensor')}"
         return _figure(title, "differ", note, "bad", kind="f-right", after=lint)
-    worst = max(row.max_abs_error for row in data.numbers)
+    worst = max(row.max_error for row in data.numbers)
     return _figure(title, "agree", f"largest error {worst:.3g}", "good", kind="f-right", after=lint)
 
 

@@ -13,7 +13,15 @@ from typing import Any, NoReturn, TextIO, cast
 
 from ...ir.output import output_error
 
-__all__ = ["AuthorStreams", "ToolStream", "end_program", "keep_streams", "own_streams", "refuse_other_ends"]
+__all__ = [
+    "AuthorStreams",
+    "ReaderGone",
+    "ToolStream",
+    "end_program",
+    "keep_streams",
+    "own_streams",
+    "refuse_other_ends",
+]
 
 #: How long what is registered to be done at exit may take.
 _EXIT_S = 5.0
@@ -23,10 +31,16 @@ _end_process = os._exit
 _replacing = {name: getattr(os, name) for name in ("execv", "execve")}
 
 
+class ReaderGone(BaseException):
+    """Whoever read standard output has gone (``| head``): the program ends, and has nothing to tell anybody. No
+    ``except Exception`` on the way takes it for an error."""
+
+
 class ToolStream:
     """A standard stream of the tool's own. ``author`` is the stream that an author's code has in its place.
 
-    Standard output raises ``OutputError`` for what cannot be written. On standard error nobody could be told.
+    Standard output raises ``OutputError`` for what cannot be written, and ``ReaderGone``. On standard error nobody
+    could be told.
     """
 
     def __init__(self, stream: TextIO | None, author: TextIO | None, *, is_output: bool) -> None:
@@ -64,6 +78,8 @@ class ToolStream:
         try:
             getattr(self._stream, what)(*arguments)
         except OSError as problem:
+            if self._is_output and isinstance(problem, BrokenPipeError):
+                raise ReaderGone from None
             if self._is_output:
                 raise output_error("to standard output", problem, help=_INCOMPLETE) from None
 
@@ -139,7 +155,7 @@ def keep_streams() -> int | None:
 
 def _give_back(kept: int | None, before: tuple[TextIO, TextIO]) -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, ReaderGone):
             stream.flush()
     if kept is not None:
         os.dup2(kept, 1)
@@ -214,7 +230,7 @@ def end_program(status: int) -> NoReturn:
     """End the process now: what is registered to be done at exit is done, threads that an author's code has left behind
     are not waited for, and nothing of theirs reaches standard output."""
     threading.Timer(_EXIT_S, _end_process, [status]).start()
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception, ReaderGone):
         sys.stdout.flush()
     sys.stdout, sys.stderr = _of_author(sys.stdout), _of_author(sys.stderr)
     with contextlib.suppress(BaseException):

@@ -3,7 +3,7 @@ code."""
 
 from __future__ import annotations
 
-from . import movement, rearranging, reductions
+from . import movement, random_numbers, rearranging, reductions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -42,6 +42,7 @@ __all__ = [
     "check_scalar",
     "common_dtype",
     "movement",
+    "random_numbers",
     "rearranging",
     "reductions",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import DType, of_numpy
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..layout import Layout, Shape, resolve_axis
+from ..layout import Layout, Shape, broadcast_shapes, resolve_axis
 from .elementwise import TABLE
 from .numbers import Array, cast_array
 from .operation import Cost, Family, Kind, Operand, Operation, input_elements, output_elements
@@ -86,6 +86,18 @@ def _gather(x: Array, index: Array, *, axis: int, result: DType, operands: Seque
     return found
 
 
+def _join_rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
+    a, b = operands
+    assert isinstance(a, Layout) and isinstance(b, Layout)
+    if a.dtype is not b.dtype:
+        raise DTypeError(f"{a.dtype} and {b.dtype} do not join", help=f"bring both to one dtype: h.to(tl.{a.dtype})")
+    return (*broadcast_shapes(a.shape, b.shape), 2), a.dtype
+
+
+def _join(a: Array, b: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
+    return np.stack(np.broadcast_arrays(a, b), axis=-1)
+
+
 TABLE.add(
     Operation(
         name="sort",
@@ -127,6 +139,20 @@ TABLE.add(
         evaluate=_flip,
         work=output_elements,
         doc="The elements along a dimension in reverse, in fresh bytes. Example: ``tl.flip(x)``.",
+        public=False,
+    )
+)
+TABLE.add(
+    Operation(
+        name="join",
+        family=Family.REARRANGEMENT,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.MOVE,
+        log="math/join",
+        rule=_join_rule,
+        evaluate=_join,
+        work=output_elements,
+        doc="Two tiles of one dtype side by side in a new last dimension of size 2. Example: ``tl.join(real, imag)``.",
         public=False,
     )
 )

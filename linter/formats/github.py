@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.forms.printable import printable, printable_lines
-from ..findings import Diagnostic, Failure, LintReport
+from ..findings import SEVERITIES, Diagnostic, Failure, LintReport
 from ..source_places import character_column
 from .shared_findings import end_column, merged_results, relative_path
 
@@ -18,8 +18,11 @@ _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def format_github(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One workflow command a finding or error: ``::error file=...,line=...,col=...,title=...::message``."""
+    """One workflow command a finding or error, errors first: ``::error file=...,line=...,col=...,title=...::message``.
+
+    GitHub shows the first ten of each kind of a step."""
     results = merged_results([*reports, *(failure.report for failure in failures)])
+    results.sort(key=lambda result: SEVERITIES.index(result.diagnostic.severity))
     return "".join(_annotation(result.diagnostic, result.titles) + "\n" for result in results)
 
 

@@ -29,14 +29,17 @@ def format_full(reports: Sequence[LintReport], failures: Sequence[Failure] = ())
 
 
 def format_concise(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:
-    """One line a finding or error: ``file:line:column: KS201 message``; of one without a place the report's title."""
+    """One line a finding or error, errors first: ``file:line:column: error[KS201]: message``; of one without a place
+    the report's title."""
     told = [*reports, *(failure.report for failure in failures)]
-    return "".join(_concise(report, diagnostic) + "\n" for report in told for diagnostic in report)
+    found = [(report, diagnostic) for report in told for diagnostic in report]
+    found.sort(key=lambda pair: SEVERITIES.index(pair[1].severity))
+    return "".join(_concise(report, diagnostic) + "\n" for report, diagnostic in found)
 
 
 def _concise(report: LintReport, diagnostic: Diagnostic) -> str:
     where = pointer(diagnostic.location) if diagnostic.location else printable(report.title)
-    return f"{where}: {diagnostic.code} {printable(diagnostic.message)}"
+    return f"{where}: {diagnostic.severity}[{diagnostic.code}]: {printable(diagnostic.message)}"
 
 
 def format_json(reports: Sequence[LintReport], failures: Sequence[Failure] = ()) -> str:

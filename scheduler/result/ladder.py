@@ -20,7 +20,7 @@ from ..search.list_search import check_effort
 from .schedule import Schedule, Scheduling
 from .tables import number_table
 
-__all__ = ["Ladder", "LadderRow", "compare", "ladder_of"]
+__all__ = ["Ladder", "LadderRow", "best_of", "compare", "ladder_of"]
 
 
 @attrs.frozen(eq=False)
@@ -56,6 +56,11 @@ class Ladder:
     def bound_ps(self) -> int | None:
         """The best lower bound in picoseconds."""
         return self.bounds.best_ps if self.bounds else None
+
+    @property
+    def best(self) -> Schedule | None:
+        """The schedule to explain: :func:`best_of` the rows."""
+        return best_of(row.schedule for row in self.rows)
 
     def __iter__(self) -> Iterator[LadderRow]:
         return iter(self.rows)
@@ -93,6 +98,13 @@ class Ladder:
         )
         caption = f"{self.graph.kernel} on {self.machine.name}: {bound}"
         return number_table(caption, ("policy", "makespan", "over the bound"), self._texts())
+
+
+def best_of(schedules: Iterable[Schedule | None]) -> Schedule | None:
+    """The schedule of the shortest makespan, of equal ones the first: a simpler policy is named where a cleverer one
+    gains nothing. None where every policy deadlocks."""
+    made = [schedule for schedule in schedules if schedule is not None]
+    return min(made, key=lambda schedule: schedule.makespan_ps, default=None)
 
 
 def compare(

@@ -11,11 +11,12 @@ import pytest
 import kernscope as ks
 from kernscope import tl
 from kernscope.backends.execution.blame import blame_lines
-from kernscope.backends.execution.comparison import compare_with_reference, unstored_text
+from kernscope.backends.execution.comparison import compare_with_reference, error_text, unstored_text
 from kernscope.backends.execution.execute import execute
 from kernscope.ir import dtypes
 
 F32 = np.float32
+RELATIVE = "relative to values above 1"
 
 
 def test_errors_and_tolerance_are_stated_per_tensor() -> None:
@@ -50,6 +51,34 @@ def test_close_enough(value: np.generic, reference: float, tolerance: float | No
     (row,) = compare_with_reference({"o": np.array([value])}, {"o": np.array([reference])}, tolerance)
     assert row.ok is ok
     assert ok or row.max_abs_error > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "references", "text"),
+    [
+        ((0.5, 0.25), (0.5, 0.2504), "largest error 0.0004, tolerance 0.001"),
+        (
+            (1000.5, 0.5),
+            (1000.0, 0.5),
+            f"largest error 0.0005 {RELATIVE} (0.5 absolute), tolerance 0.001",
+        ),
+        # The largest absolute error is another element's than the largest one that counts.
+        (
+            (1000.5, 0.5),
+            (1000.0, 0.502),
+            f"largest error 0.002 {RELATIVE} (0.5 absolute), tolerance 0.001",
+        ),
+        ((np.nan, 0.5), (1.0, 0.5), "largest error inf, tolerance 0.001"),
+        ((np.inf, 0.5), (5.0, 0.5), "largest error inf, tolerance 0.001"),
+    ],
+)
+def test_the_error_told_is_the_one_that_is_judged(
+    values: tuple[float, ...], references: tuple[float, ...], text: str
+) -> None:
+    """It is above the tolerance beside it exactly where the outputs differ."""
+    (row,) = compare_with_reference({"o": np.array(values)}, {"o": np.array(references)}, 1e-3)
+    assert error_text(row.max_error, row.max_abs_error, row.tolerance) == text
+    assert row.ok is (row.max_error <= row.tolerance)
 
 
 def test_outputs_without_reference_are_left_out_and_others_refused() -> None:

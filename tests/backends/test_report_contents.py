@@ -285,16 +285,17 @@ def test_operations_have_their_counts_and_engines() -> None:
 
 
 def test_numbers_have_a_row_a_tensor() -> None:
-    """Verdict, both errors and the tolerance, to three digits; what was never stored is said."""
+    """Verdict, the errors, the one that is judged among them, and the tolerance, to three digits; what was never stored
+    is said."""
     rows = (
-        NumbersRow("near", 0.00012345, 0.5, 1e-3, True),
-        NumbersRow("far", 2.0, 0.25, 1e-3, False),
-        NumbersRow("half", 0.0, 0.0, 1e-3, False, unstored="o[4:8, :]"),
+        NumbersRow("near", 0.12345, 0.5, 0.00012345, 1e-3, True),
+        NumbersRow("far", 2.0, 0.25, 0.125, 1e-3, False),
+        NumbersRow("half", 0.0, 0.0, 0.0, 1e-3, False, unstored="o[4:8, :]"),
     )
     assert tables_of(data_of(pk.sweep(1), numbers=rows)).rows["numbers"][1:] == [
-        ["near", "within", "0.000123", "0.5", "0.001"],
-        ["far", "outside", "2", "0.25", "0.001"],
-        ["half", "no: o[4:8, :]", "0", "0", "0.001"],
+        ["near", "within", "0.123", "0.5", "0.000123", "0.001"],
+        ["far", "outside", "2", "0.25", "0.125", "0.001"],
+        ["half", "no: o[4:8, :]", "0", "0", "0", "0.001"],
     ]
 
 

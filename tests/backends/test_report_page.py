@@ -109,7 +109,7 @@ def named(name: str) -> dict[str, Any]:
     return {
         "title": name,
         "sources": (text,),
-        "numbers": (NumbersRow(name, 0.5, 0.25, 1.0, True),),
+        "numbers": (NumbersRow(name, 0.5, 0.25, 0.5, 1.0, True),),
         "numbers_note": name,
         "against": data_of(pk.renamed(pk.sweep(3), name), title=name),
     }
@@ -203,7 +203,7 @@ def test_a_page_of_hostile_names_can_be_written(name: str, tmp_path: Path) -> No
 def test_the_summary_holds_the_answers() -> None:
     """Findings, scratch, time, numbers and size, with the numbers of the objects they come from."""
     graph = pk.sweep(4)
-    data = data_of(graph, numbers=(NumbersRow("o", 2.5e-4, 0.125, 1e-3, True),))
+    data = data_of(graph, numbers=(NumbersRow("o", 7.5, 0.125, 2.5e-4, 1e-3, True),))
     text = Page(report_html(data)[0]).text
     live, best = data.liveness, data.best
     assert best is not None
@@ -282,7 +282,7 @@ def test_findings_past_a_hundred_are_counted(more: int, said: str) -> None:
 
 def test_a_difference_is_said_loudly() -> None:
     """One tensor outside its tolerance is enough."""
-    rows = (NumbersRow("a", 0.0, 0.0, 1e-3, True), NumbersRow("b", 0.5, 0.5, 1e-3, False))
+    rows = (NumbersRow("a", 0.0, 0.0, 0.0, 1e-3, True), NumbersRow("b", 0.5, 0.5, 0.5, 1e-3, False))
     text = page_of(pk.sweep(1), numbers=rows).text
     assert "differ" in text
     assert "1 of 2 tensors" in text

@@ -248,3 +248,30 @@ def test_a_wrong_slot_is_told_where_the_numbers_differ(kernscope, write):
     other = kernscope("run", write(text.replace("READ", "i % 2").replace("* 2.0)", "* 3.0)")))
     assert other.status == 1 and "first wrong at `o[0, 0]`, stored as `o[0:4, 0:8]`" in other.out
     assert "written over" not in other.out
+
+
+def test_the_list_of_commands_says_all_of_each(kernscope):
+    """No summary is cut off."""
+    listed = kernscope("--help").out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    assert len(listed) == 10
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
+
+
+def test_a_timeline_without_a_path_has_one_of_its_own(kernscope, good, tmp_path):
+    """Named for the kernel, for ui.perfetto.dev: as `report` and `draw` have theirs."""
+    done = kernscope("timeline", good)
+    assert done.status == 0 and "plus_one.perfetto-trace" in done.out
+    assert (tmp_path / "plus_one.perfetto-trace").stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", ["page.txt", "page.svg", "page.json"])
+def test_a_report_is_a_page(kernscope, good, tmp_path, name):
+    """A name that no browser takes for one is refused before anything is done, with a better one; a name without an
+    extension is the user's choice."""
+    done = kernscope("report", good, "-o", name)
+    assert done.status == 2 and done.out == "" and not (tmp_path / name).exists()
+    assert (
+        f"a report is an HTML page, not .{name.partition('.')[2]}" in done.err and "help: name it page.html" in done.err
+    )
+    assert kernscope("report", good, "--no-run", "-o", "page.html").status == 0
+    assert kernscope("report", good, "--no-run", "-o", "page").status == 0

@@ -82,7 +82,7 @@ def test_every_error_is_a_line_of_text_with_its_place(kernscope, broken, form):
         file = "other.py" if name == "neighbour" else f"{name}.py"
         expected = {
             "full": f"--> {file}:{line}:{column}\n",
-            "concise": f"\n{file}:{line}:{column}: {code} ",
+            "concise": f"\n{file}:{line}:{column}: error[{code}]: ",
             "github": f"::error file={file},line={line},col={column}",
         }
         assert expected[form] in "\n" + done.out, name
@@ -115,4 +115,4 @@ def test_a_wrong_rule_is_told_once(kernscope, stale):
 def test_library_paths_are_never_the_place(kernscope, broken):
     """A file that ends its own import through a library is blamed at its own line."""
     done = kernscope("lint", "exit.py", "--output-format", "concise")
-    assert done.out.startswith("exit.py:6:1: KE502 ") and "argparse.py" not in done.out
+    assert done.out.startswith("exit.py:6:1: error[KE502]: ") and "argparse.py" not in done.out

@@ -112,13 +112,28 @@ def test_json_holds_one_schedule(kernscope, sweep):
 
 
 def test_what_reordering_gains_is_shown(kernscope, sweep, good):
-    """The gain of list over lazy, with the lines that overtake most: the loads. Where nothing is gained, nothing is
-    said."""
+    """The gain of list over queued, with the lines that overtake most, apart from that of queued over lazy, for which
+    nothing is reordered. Where nothing is gained, nothing is said."""
     out = kernscope("schedule", sweep, "--buffers", "2").out
-    assert "what reordering gains: " in out
+    assert "what queueing gains: " in out and "what reordering gains" not in out
+    out = kernscope("schedule", "kernscope.kernels.flash_attention:flash_attention", "--launch", "2k").out
+    rows = {line.split()[0]: line.split() for line in out.splitlines()[2:6]}
+    gained = {what: float(out.split(f"what {what} gains: ")[1].split()[0]) for what in ("queueing", "reordering")}
+    assert gained["queueing"] == pytest.approx(float(rows["lazy"][1]) - float(rows["queued"][1]))
+    assert gained["reordering"] == pytest.approx(float(rows["queued"][1]) - float(rows["list"][1]))
     first = out.split("what reordering gains: ")[1].splitlines()[2].split()
-    assert first[:3] == ["sweep.py:11", "load", "tile"]
-    assert "what reordering gains" not in kernscope("schedule", good).out
+    assert first[0].startswith("flash_attention.py:")
+    assert " gains: " not in kernscope("schedule", good).out
+
+
+def test_schedule_and_report_explain_one_policy(kernscope, sweep, good):
+    """That of the shortest schedule, of equal ones the first in the ladder."""
+    for target in (sweep, good):
+        told = [kernscope(command, target).out for command in ("schedule", "report")]
+        ladder = [line.split() for line in told[0].splitlines()[2:6]]
+        least = min(float(row[1]) for row in ladder)
+        best = next(row[0] for row in ladder if float(row[1]) == least)
+        assert all(f"\n{best}: where the " in text for text in told)
 
 
 def test_the_exact_policy_says_whether_it_proved_it(kernscope, sweep, good):

@@ -140,6 +140,32 @@ class Compute(Holder):
                 made = tl.gather(handle, tl.broadcast_to(place, (rows, 2) if dim else (2, cols)), dim)
         self.add(made, value.base.bound)
 
+    def do_random(self, a: int, b: int, c: int, d: int) -> None:
+        """Random numbers of offsets that were computed, or of those of a range; four tiles at once, too."""
+        if a % 2:
+            offset = tl.argmax(self.read(self.operand(b)), axis=1, keep_dims=True)
+        else:
+            offset = tl.arange(a % 8, a % 8 + size_of(b))[:, None]
+        match d % 3:
+            case 0:
+                self.add(tl.rand(c, offset), 1.0)
+            case 1:
+                self.add(tl.randn4x(c, offset, 3)[b % 4], 8.0)
+            case _:
+                self.add((tl.randint(c, offset) >> 24).to(tl.int32), 256.0)
+
+    def do_join(self, a: int, b: int, c: int, d: int) -> None:
+        """Two tiles, one of them perhaps repeated: in turn, or joined and one part of it taken."""
+        x = self.operand(a, DTYPES)
+        y = self.cast(x if d % 3 == 0 else self.operand(b), x.dtype)
+        x, y = broadcastable(x, y)
+        bound = max(x.base.bound, y.base.bound)
+        if c % 2:
+            made = tl.interleave(self.read(x), self.read(y))
+            self.add(made[:, : min(8, made.shape[1])], bound)
+        else:
+            self.add(tl.split(tl.join(self.read(x), self.read(y)))[d % 2], bound)
+
     def do_bits(self, a: int, b: int, c: int, d: int) -> None:
         """A float's bits, without its exponent or sign: small integers; and high halves of products."""
         value = self.operand(a)

@@ -35,6 +35,7 @@ COMPUTE = (
     *("fill", "arange", "empty", "empty"),
     *("unary", "unary", "binary", "binary", "binary", "where", "fma", "cast", "integers", "bits", "into", "into"),
     *("reduce", "reduce", "scan", "rearrange", "rearrange", "dot_batch"),
+    *("random", "join"),
     *("dot", "dot", "dot_acc", "dot_acc", "composite", "composite"),
     *("slice", "slice", "trans", "reshape", "broadcast"),
     *("copy_to", "copy_to", "copy_to", "shift_within", "store", "store", "spill", "unspill"),

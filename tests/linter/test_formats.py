@@ -10,7 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import Diagnostic, LintReport
-from kernscope.linter.findings import Failure
+from kernscope.linter.findings import SEVERITIES, Failure
 from kernscope.linter.formats.text import FORMATS, format_concise, format_full, format_json
 
 Lint = Callable[..., LintReport]
@@ -37,10 +37,10 @@ def report(lint: Lint) -> LintReport:
 
 
 def test_concise_is_one_line_a_finding(report: LintReport) -> None:
-    """File, line, column in characters from 1, code, message."""
+    """File, line, column in characters from 1, severity, code, message."""
     assert format_concise([report, report]).splitlines() == 2 * [
-        "kernel.py:5:5: KS201 `a` is read by store after the exit of its scope",
-        "kernel.py:13:5: KS201 `größe` is read by store after the exit of its scope",
+        "kernel.py:5:5: error[KS201]: `a` is read by store after the exit of its scope",
+        "kernel.py:13:5: error[KS201]: `größe` is read by store after the exit of its scope",
     ]
 
 
@@ -86,7 +86,7 @@ def test_json_holds_any_name() -> None:
 def test_a_finding_without_a_place_is_named_by_its_report() -> None:
     """Rather than by no file at all."""
     report = LintReport("sweep:2k", (Diagnostic("KS501", "hbm-out-of-bounds", "error", "it leaves"),))
-    assert format_concise([report]) == "sweep:2k: KS501 it leaves\n"
+    assert format_concise([report]) == "sweep:2k: error[KS501]: it leaves\n"
     assert str(report) == "error[KS501]: it leaves\n\nsweep:2k: 1 error"
 
 
@@ -105,3 +105,31 @@ def test_json_says_what_could_not_be_linted() -> None:
     assert title == failure.title and document["counts"]["error"] == 1
     assert (finding["code"], finding["message"], finding["help"]) == ("KE509", "it ended its process", "run it alone")
     assert json.loads(FORMATS["json"]([LintReport("a", ())], []))["not_linted"] == []
+
+
+def test_errors_come_before_infos_in_every_text_form(lint: Lint) -> None:
+    """However their lines lie, within a report and where formats have no reports; the lines of one severity are in
+    order."""
+    report = lint(
+        """
+        @ks.kernel
+        def mixed(x, o):
+            tl.exp(tl.load(x[:, :]))
+            with tl.scratch_scope():
+                t = tl.load(x[:, :])
+            tl.store(o[:, :], t + 1)
+        """,
+        ks.hbm((4, 4), "f32"),
+        ks.hbm((4, 4), "f32"),
+    )
+    assert {d.severity for d in report} >= {"error", "info"}
+    for name in ("full", "concise", "github"):
+        text = FORMATS[name]([report, report], [])
+        marks = {"error": "::error", "warning": "::warning", "info": "::notice"} if name == "github" else {}
+        told = [severity for line in text.splitlines() for severity in SEVERITIES if _says(line, severity, marks)]
+        halves = [told[: len(told) // 2], told[len(told) // 2 :]] if name == "full" else [told]
+        assert all(half == sorted(half, key=SEVERITIES.index) for half in halves) and told, text
+
+
+def _says(line: str, severity: str, marks: dict[str, str]) -> bool:
+    return line.startswith(marks[severity]) if marks else f"{severity}[KS" in line

@@ -149,6 +149,59 @@ def test_reductions_record_one_math_node(make: Callable[[Any], Any], shape: tupl
     assert len(graph.storages) == 3  # the tensor, the loaded tile, the result
 
 
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda h: tl.join(h, h), (32, 16, 2)),
+        (lambda h: tl.join(h, h[:1, :]), (32, 16, 2)),
+        (lambda h: tl.interleave(h, h[:, :1]), (32, 32)),
+        (lambda h: tl.split(tl.join(h, h))[1], (32, 16)),
+    ],
+)
+def test_joins_record_one_node_and_splits_none(make: Callable[[Any], Any], shape: tuple[int, ...]) -> None:
+    """A join is paid by what it writes; interleaving and splitting are views of it."""
+    graph, handle = one(make)
+    assert handle.shape == shape
+    assert [node.op for node in graph] == ["load", "join"] and graph[1].work == (1024, 0, 0)
+
+
+def test_split_gives_back_what_join_took() -> None:
+    """And interleaved elements stand in turn, as of numpy's stack; a tile without dimensions joins, too."""
+    a, b = np.arange(12, dtype=np.float32).reshape(3, 4), -np.arange(4, dtype=np.float32)
+
+    def kernel(a: Any, b: Any, left: Any, right: Any, turns: Any, two: Any) -> None:
+        x, y = tl.load(a), tl.load(b)
+        first, second = tl.split(tl.join(x, y))
+        tl.store(left, first)
+        tl.store(right, second)
+        tl.store(turns, tl.interleave(x, y))
+        tl.store(two, tl.interleave(tl.max(x), tl.min(x)))
+
+    got = ks.run(ks.trace(kernel, a, b, *[ks.hbm(s, "f32") for s in ((3, 4), (3, 4), (3, 8), (2,))]))
+    both = np.stack(np.broadcast_arrays(a, b), axis=-1)
+    np.testing.assert_array_equal(got["left"], a)
+    np.testing.assert_array_equal(got["right"], both[..., 1])
+    np.testing.assert_array_equal(got["turns"], both.reshape(3, 8))
+    np.testing.assert_array_equal(got["two"], [11, 0])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda h: tl.join(h, h.to("f32")), ks.DTypeError, "f16 and f32 do not join"),
+        (lambda h: tl.join(h, h[:, :3]), ks.ShapeError, "3"),
+        (lambda h: tl.split(h), ks.ShapeError, "last dimension has size 2"),
+        (lambda h: tl.split(tl.max(h)), ks.ShapeError, "last dimension has size 2"),
+        (lambda h: tl.join(h, 1.0), ks.ArgumentError, "join"),
+    ],
+)
+def test_what_does_not_join_is_told(make: Callable[[Any], Any], error: Any, says: str) -> None:
+    """At the line, with what to do."""
+    with pytest.raises(error) as caught:
+        one(make)
+    assert says in str(caught.value)
+
+
 def test_creation() -> None:
     """`full`, `zeros` and `arange` are one math node each; shapes may be lists, sizes numpy's."""
 

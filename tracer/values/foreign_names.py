@@ -120,6 +120,8 @@ WRITE: Mapping[str, str] = MappingProxyType(
         "take": "tl.gather(x, i, 1)",
         "index_select": "tl.gather(x, i, 1)",
         "umulhi": "tl.mulhi(i.to(tl.uint32), j.to(tl.uint32))",
+        "dropout": "tl.where(tl.rand(7, i) > 0.1, x / 0.9, 0.0)",
+        "random": "tl.rand(7, i)",
         # creation
         "zeros_like": "tl.zeros(x.shape, x.dtype)",
         "ones": "tl.full((128, 64), 1.0, tl.float32)",
@@ -145,7 +147,7 @@ _PIECES = "there is none: take `out = tl.empty(shape, dtype)` and write each par
 _HALVES = "there is none: a view such as h[:, 0:64] is a part without a copy; views have no steps"
 _INDEX = "there is none: index the tensor itself, `tl.load(t[i : i + 128, :])`"
 _ATOMIC = "there is none: no two ranks write one tensor's element; add partial results with tl.send and tl.recv"
-_RANDOM = "there is none: make random numbers on the host and pass them as an argument"
+_RANDOM = "there is none: tl.randint, tl.rand, tl.randn and tl.randint4x are made of Philox"
 _HINT = "leave it out: shapes, offsets and arguments are known while tracing"
 _TYPE = "leave it out: nothing in a kernel is declared; handles have .shape and .dtype"
 _FUNCTION = "there is none: only the operations of tl reduce and scan, such as tl.sum, tl.max, tl.cumsum and tl.cumprod"
@@ -163,15 +165,13 @@ _REASONS: Mapping[str, str] = {
     _NO_SEARCH: "argsort bitonic_merge histogram scatter unique "
     "searchsorted nonzero argwhere "
     "median nanmedian quantile percentile swizzle2d bincount",
-    _PIECES: "cat concatenate concat stack vstack hstack join interleave tile repeat pad roll",
-    _HALVES: "split array_split chunk",
+    _PIECES: "cat concatenate concat stack vstack hstack tile repeat pad roll",
+    _HALVES: "array_split chunk",
     _INDEX: "make_block_ptr advance make_tensor_descriptor tensor_descriptor "
     "load_tensor_descriptor store_tensor_descriptor",
     _ATOMIC: "atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor atomic_load "
     "atomic_store atomic_poll",
-    _RANDOM: "rand randn randint rand4x randn4x randint4x philox "
-    "philox_impl pair_uniform_to_normal uint_to_uniform_float "
-    "random dropout",
+    _RANDOM: "philox philox_impl pair_uniform_to_normal uint_to_uniform_float",
     _HINT: "assume multiple_of max_contiguous max_constancy condition TRITON_MAX_TENSOR_NUMEL PropagateNan target_info",
     _TYPE: "tensor tensor_type block_type pointer_type pi32_t void const constexpr_type tuple tuple_type slice scalar "
     "to_tensor base_type base_value",
