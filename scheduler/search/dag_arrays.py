@@ -12,7 +12,7 @@ from ...ir.errors import InfeasibleError, shown
 from ...ir.tables import IntArray
 from .dag import Dag
 
-__all__ = ["column", "make_dag", "scratch_of"]
+__all__ = ["column", "make_dag", "occupancy_of", "scratch_of"]
 
 #: The longest schedule; a sum of two times fits int64 as well.
 _LONGEST = (1 << 62) - 1
@@ -35,6 +35,22 @@ def make_dag(durations: Any, engine: Any, channels: Any, edges: Any, release: An
         )
     lanes = np.minimum(lanes, max(n, 1))  # more lanes than nodes change nothing, and each would take memory
     return Dag(duration, on, lanes, source=pairs[:, 1].copy(), target=pairs[:, 0].copy(), release_ps=ready)
+
+
+def occupancy_of(given: Any, dag: Dag) -> IntArray:
+    """How long each node holds its engine: all of its duration where nothing is given, and without an engine. Raises
+    ``InfeasibleError``."""
+    if given is None:
+        return dag.duration_ps
+    held = column(given, len(dag), "occupancy_ps", 0)
+    late = np.flatnonzero((held > dag.duration_ps) & (dag.engine >= 0))
+    if len(late):
+        node = int(late[0])
+        raise InfeasibleError(
+            f"node {node} holds its engine for {held[node]}, and lasts {dag.duration_ps[node]}",
+            help="a duration is no less than the occupancy",
+        )
+    return np.where(dag.engine >= 0, held, dag.duration_ps)
 
 
 def scratch_of(given: Any, n: int) -> tuple[IntArray, int]:

@@ -16,8 +16,9 @@ from ...ir.tables import IntArray
 from .bounds import best_bound_ps
 from .critical_search import search_critical_chain
 from .dag import Dag, find_cycle, longest_to_end
-from .dag_arrays import column, make_dag, scratch_of
+from .dag_arrays import column, make_dag, occupancy_of, scratch_of
 from .list_scheduling import left_shifted, list_schedule
+from .occupancy import split
 from .priorities import PRIORITIES, by_largest
 from .scratch_limit import in_program_order, program_order_need, within_scratch
 
@@ -162,6 +163,7 @@ def schedule_dag(
     edges: Any,
     *,
     release_ps: Any = None,
+    occupancy_ps: Any = None,
     priority: Any = "longest_path",
     effort: str = "normal",
     scratch: tuple[Any, int] | None = None,
@@ -171,7 +173,8 @@ def schedule_dag(
 
     ``durations_ps`` ``(n,)``: not negative. ``engine`` ``(n,)``: which engine works on each node, -1 for none.
     ``channels`` ``(E,)``: how many nodes an engine works on at once. ``edges`` ``(m, 2)``: from, to. ``release_ps``
-    ``(n,)``: no node starts before. ``priority``: a rule of ``PRIORITIES`` to begin with, or an array ``(n,)``, larger
+    ``(n,)``: no node starts before. ``occupancy_ps`` ``(n,)``: how long a node holds its engine, its duration at the
+    most (None: all of it); what waits for it waits for its duration. ``priority``: a rule of ``PRIORITIES`` to begin with, or an array ``(n,)``, larger
     first, that is used instead of the rules. ``effort``: ``"fast"``, ``"normal"``, ``"high"``. ``scratch``: the bytes
     of each node's result ``(n,)``, and how many there are for all; a result holds its bytes from its node's start until
     the last of its readers (the targets of its edges) has ended, its node itself where there are none. ``seed``: of all
@@ -184,6 +187,7 @@ def schedule_dag(
     """
     wanted, seed = check_effort(effort), check_seed(seed)
     dag = make_dag(durations_ps, engine, channels, edges, release_ps)
+    whole = split(dag, occupancy_of(occupancy_ps, dag))
     if dag.has_cycle:
         arcs = find_cycle(len(dag), dag.order, dag.source, dag.target)
         nodes = [int(dag.target[arc]) for arc in arcs]
@@ -193,14 +197,21 @@ def schedule_dag(
         raise PolicyError(f"no priority rule {priority!r}", help=did_you_mean(priority, PRIORITIES, what="rules"))
     given = None if isinstance(priority, str) else column(priority, len(dag), "priority")
     if scratch is not None:
+        if whole.dag is not dag:
+            raise InfeasibleError(
+                "occupancy_ps below the durations together with scratch",
+                help="leave one of them out: how long a result's bytes are held is not known then",
+            )
         nbytes, limit = scratch_of(scratch, len(dag))
         first = PRIORITIES[priority](dag) if given is None else given
         return _search_within(dag, wanted, first, given is None, nbytes, limit, seed)
+    dag = whole.dag
     bound_ps = best_bound_ps(dag) if wanted.visits else 0
     if given is not None:
-        return search(dag, wanted, priority=given, bound_ps=bound_ps, seed=seed)
+        first = np.concatenate([given, np.zeros(len(whole.late), dtype=np.int64)])
+        return whole.given(search(dag, wanted, priority=first, bound_ps=bound_ps, seed=seed))
     started = list_schedule(dag, by_largest(PRIORITIES[priority](dag))) if len(dag) else None
-    return search(dag, wanted, incumbent=started, bound_ps=bound_ps, seed=seed)
+    return whole.given(search(dag, wanted, incumbent=started, bound_ps=bound_ps, seed=seed))
 
 
 def _search_within(
