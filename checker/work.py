@@ -318,16 +318,16 @@ def _matmul(machine: Machine, unit: Matmul, task: _Task) -> tuple[Fraction, Frac
     # The products of a batch go through one after the other.
     k *= math.prod(batch)
     rate = dict(unit.rate.listed).get(a.dtype.name, unit.rate.default)
-    cycles = Fraction(0)
+    period = _period(machine, unit)
+    busy = Fraction(0)
     for rows in _pieces(m, unit.limits.m):
         for cols in _pieces(n, unit.limits.n):
             for deep in _pieces(k, unit.limits.k):
                 steps = _ceiling(rows, unit.rows) * _ceiling(cols, unit.cols) * _ceiling(deep, rate)
-                cycles += unit.startup_cycles + max(Fraction(steps), unit.least_cycles)
-    busy = cycles * _period(machine, unit)
-    if unit.feed_bytes_per_ns is not None:
-        busy = max(busy, (m * k + k * n) * a.dtype.itemsize * 1000 / unit.feed_bytes_per_ns)
-    return busy, unit.latency_cycles * _period(machine, unit)
+                one = (unit.startup_cycles + max(Fraction(steps), unit.least_cycles)) * period
+                fed = 1000 * (rows + cols) * deep * a.dtype.itemsize
+                busy += one if unit.feed_bytes_per_ns is None else max(one, fed / unit.feed_bytes_per_ns)
+    return busy, unit.latency_cycles * period
 
 
 def _pieces(size: int, limit: int | None) -> list[int]:

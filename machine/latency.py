@@ -94,17 +94,17 @@ def _link(machine: Machine, link: Link, job: Job) -> Took:
 def _matmul(machine: Machine, array: Matmul, job: Job) -> Took:
     m, n, k = job.work
     rate, limits = array.rate.of(job.dtype.name), array.limits
-    cycles = Fraction(0)
+    cycle = machine.engine_cycle_ps(array)
+    busy = Fraction(0)
     for (rows, many), (cols, much), (deep, often) in itertools.product(
         _passes(m, limits.m), _passes(n, limits.n), _passes(k, limits.k)
     ):
         steps = -(-rows // array.rows) * -(-cols // array.cols) * math.ceil(Fraction(deep) / rate)
-        cycles += (array.startup_cycles + max(Fraction(steps), array.least_cycles)) * many * much * often
-    cycle = machine.engine_cycle_ps(array)
-    busy = cycles * cycle
-    if array.feed_bytes_per_ns is not None:
-        fed = Fraction((m * k + k * n) * job.dtype.itemsize) / array.feed_bytes_per_ns * _PS_PER_NS
-        busy = max(busy, fed)
+        each = (array.startup_cycles + max(Fraction(steps), array.least_cycles)) * cycle
+        if array.feed_bytes_per_ns is not None:
+            nbytes = (rows * deep + deep * cols) * job.dtype.itemsize
+            each = max(each, nbytes / array.feed_bytes_per_ns * _PS_PER_NS)
+        busy += each * many * much * often
     return busy, busy + array.latency_cycles * cycle
 
 

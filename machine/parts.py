@@ -216,8 +216,8 @@ class Matmul(EnginePart):
     """A matrix engine: an array of ``rows`` x ``cols`` that takes ``rate`` steps of K a cycle, by operand dtype.
 
     A product beyond ``limits`` goes in passes, each with its ``startup_cycles`` and no shorter than ``least_cycles``.
-    ``feed_bytes_per_ns``: how fast operands get into the array. ``latency_cycles``: how long after it has let go of the
-    engine a product is there."""
+    ``feed_bytes_per_ns``: how fast the operands of a pass get into the array. ``latency_cycles``: how long after it has
+    let go of the engine a product is there."""
 
     of_kind = Kind.MATMUL
     rows: Count

@@ -174,11 +174,12 @@ def schedule_dag(
     ``durations_ps`` ``(n,)``: not negative. ``engine`` ``(n,)``: which engine works on each node, -1 for none.
     ``channels`` ``(E,)``: how many nodes an engine works on at once. ``edges`` ``(m, 2)``: from, to. ``release_ps``
     ``(n,)``: no node starts before. ``occupancy_ps`` ``(n,)``: how long a node holds its engine, its duration at the
-    most (None: all of it); what waits for it waits for its duration. ``priority``: a rule of ``PRIORITIES`` to begin with, or an array ``(n,)``, larger
-    first, that is used instead of the rules. ``effort``: ``"fast"``, ``"normal"``, ``"high"``. ``scratch``: the bytes
-    of each node's result ``(n,)``, and how many there are for all; a result holds its bytes from its node's start until
-    the last of its readers (the targets of its edges) has ended, its node itself where there are none. ``seed``: of all
-    that is tried at random; the same arrays and seed give the same times.
+    most (None: all of it); what waits for the node waits for its duration. ``priority``: a rule of ``PRIORITIES`` to
+    begin with, or an array ``(n,)``, larger first, that is used instead of the rules. ``effort``: ``"fast"``,
+    ``"normal"``, ``"high"``. ``scratch``: the bytes of each node's result ``(n,)``, and how many there are for all; a
+    result holds its bytes from its node's start until the last of its readers (the targets of its edges) has ended, its
+    node itself where there are none. ``seed``: of all that is tried at random; the same arrays and seed give the same
+    times.
 
     Event-driven list scheduling, several rules, forward-backward improvement, local search (see :func:`search`); under
     ``scratch`` several rules, perturbed ones at ``"high"``, and program order where all others come to a dead end.

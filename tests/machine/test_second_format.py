@@ -200,7 +200,7 @@ def test_a_product_beyond_the_limits_goes_in_passes_and_is_fed() -> None:
     """Passes of 128 x 512 x 128, each with its start and no shorter than it can be; operands come in at the feed's
     rate; the result is there after the latency. The clock is sustained by half: a cycle is a nanosecond."""
     graph, times = times_of(load_dot, ks.hbm((256, 256), "bf16"), ks.hbm((256, 256), "f32"))
-    fed = 2 * 256 * 256 * 2 * 1000 // 64
+    fed = 4 * (128 * 128 + 128 * 256) * 2 * 1000 // 64
     assert of(graph, times, "dot") == (fed, fed + 50_000)
     quick, quick_times = times_of(
         load_dot, ks.hbm((256, 256), "bf16"), ks.hbm((256, 256), "f32"), tensor__feed_bytes_per_ns="1000"
