@@ -106,7 +106,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("_"):  # what Python's own protocols ask for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    public = [known for known in __all__ if known not in errors.__all__ or name.endswith("Error")]
+    raise errors.UnknownNameError(
+        f"module {__name__!r} has no attribute {name!r}",
+        help=errors.did_you_mean(name, public, listed="`dir(kernscope)` lists what there is"),
+    )
 
 
 def __dir__() -> list[str]:

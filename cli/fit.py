@@ -7,7 +7,7 @@ import functools
 import importlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -24,7 +24,7 @@ from .tables import say
 
 __all__ = ["fit", "parse_range"]
 
-_RANGE = re.compile(r"(?P<low>-?\d{1,18}):(?P<high>-?\d{1,18})(:(?P<step>\d{1,18}))?")
+_RANGE = re.compile(r"(?P<low>-?\d{1,18}):(?P<high>-?\d{1,18})(:(?P<step>x?\d{1,18}))?")
 
 _EPILOG = """\b
 Examples:
@@ -39,9 +39,10 @@ Examples:
 @click.option(
     "--range",
     "span",
-    metavar="LOW:HIGH[:STEP]",
+    metavar="LOW:HIGH[:STEP|:xN]",
     required=True,
-    help="The values to try: from LOW up to and including HIGH, in steps of STEP (default 1).",
+    help="The values to try: from LOW up to and including HIGH, in steps of STEP (default 1), or N times as large "
+    "each (32:1024:x2).",
 )
 @click.option(
     "--goal",
@@ -81,19 +82,32 @@ def _traced(guard: Guard, launch: Launch, machine: Machine) -> Graph:
         return api.trace_for(launch, machine, record=True)
 
 
-def parse_range(text: str) -> range:
-    """``LOW:HIGH[:STEP]`` as a range with both ends. Raises ``OptionError``."""
+def parse_range(text: str) -> Sequence[int]:
+    """``LOW:HIGH[:STEP]``, with both ends, or ``LOW:HIGH:xN``, each N times the one before. Raises ``OptionError``."""
     match = _RANGE.fullmatch(text.strip())
     if match is None:
-        raise OptionError(f"--range {text!r}", help="write LOW:HIGH or LOW:HIGH:STEP, such as 32:1024:32")
-    low, high, step = int(match["low"]), int(match["high"]), int(match["step"] or 1)
-    if high < low or step == 0:
+        raise OptionError(
+            f"--range {text!r}", help="write LOW:HIGH, LOW:HIGH:STEP or LOW:HIGH:xN, such as 32:1024:32 or 32:1024:x2"
+        )
+    low, high, step = int(match["low"]), int(match["high"]), match["step"] or "1"
+    if step.startswith("x"):
+        return _multiples(text, low, high, int(step[1:]))
+    if high < low or int(step) == 0:
         raise OptionError(f"--range {text!r} holds no value", help="LOW is at most HIGH, and STEP is at least 1")
-    values = range(low, high + 1, step)
+    values = range(low, high + 1, int(step))
     if len(values) > MAX_VALUES:
         raise OptionError(
             f"--range {text!r} holds {len(values):,} values, more than {MAX_VALUES:,}", help="give a larger STEP"
         )
+    return values
+
+
+def _multiples(text: str, low: int, high: int, factor: int) -> list[int]:
+    if not 1 <= low <= high or factor < 2:
+        raise OptionError(f"--range {text!r}", help="LOW is from 1 to HIGH, and the N of xN at least 2")
+    values = [low]
+    while values[-1] * factor <= high:
+        values.append(values[-1] * factor)
     return values
 
 

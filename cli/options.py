@@ -12,11 +12,13 @@ import click
 
 from ..face.guard.guard import Guard
 from ..face.guard.time_limit import DEFAULT_TIMEOUT_S
+from ..face.invocations import launch_invocation, machine_words
 from ..face.targets import resolve_launch, split_target
 from ..face.tracing import described_machine, trace_launch
 from ..ir.errors import OptionError, did_you_mean
 from ..ir.forms.saved import is_saved_graph
 from ..ir.graph import Graph
+from ..linter.invocation import Invocation
 from ..machine.description import Machine
 from ..scheduler.result.loading import load
 from ..scheduler.result.schedule import machine_of
@@ -95,12 +97,19 @@ def target_options(function: F) -> F:
 @attrs.frozen
 class Job:
     """What a command works on: a launch to trace and the guard of its author's code, or a saved graph; and the machine
-    it is traced and scheduled for."""
+    it is traced and scheduled for. ``given`` and ``words`` are the arguments and the other options, as given."""
 
     machine: Machine
     launch: Launch | None = None
     guard: Guard | None = None
     saved: Graph | None = None
+    given: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def invocation(self) -> Invocation | None:
+        """How it was asked for; None for a saved graph."""
+        return None if self.launch is None else launch_invocation(self.launch, self.given, self.words)
 
     @property
     def kernel(self) -> str:
@@ -113,7 +122,7 @@ class Job:
     def graph(self, *, record: bool = False) -> Graph:
         """The graph: traced (``record`` notes overflow and accesses out of bounds rather than raising), or as saved."""
         if self.launch is not None and self.guard is not None:
-            return trace_launch(self.launch, self.machine, self.guard, record=record)
+            return trace_launch(self.launch, self.machine, self.guard, record=record, invocation=self.invocation)
         assert self.saved is not None, "a job has a launch or a graph"
         return self.saved
 
@@ -138,7 +147,13 @@ def make_job(
     split = split_target(target)
     guard = Guard(split.source, timeout_s=timeout_s, ends_process=True)
     found = resolve_launch(split, guard, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
-    return Job(described_machine(found.machine, overrides), launch=guard.of_launch(found), guard=guard)
+    return Job(
+        described_machine(found.machine, overrides),
+        launch=guard.of_launch(found),
+        guard=guard,
+        given=tuple(arguments),
+        words=(*([] if ranks is None else ["--ranks", str(ranks)]), *machine_words(machine, overrides)),
+    )
 
 
 def output_file(kernel: str, extension: str) -> str:

@@ -86,6 +86,7 @@ def report(
             policies=shown,
             numbers=not no_run,
             begins=tell,
+            invocation=job.invocation,
         )
         if against is not None:
             # A saved graph brings its own machine along.

@@ -34,6 +34,7 @@ from ..tracer.recording.recorder import DEFAULT_MAX_NODES
 from ..tracer.retrace import Retraced
 from ..tracer.retrace import trace_twice as retracing
 from ..tracer.trace import record_kernel
+from .invocations import invocation_of
 
 __all__ = ["check", "compare", "lint", "liveness", "rebuffer", "run", "schedule", "trace"]
 
@@ -209,7 +210,8 @@ def lint(
     described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
     name = traced.graph.kernel
     title = f"{name}:{subject.name}" if isinstance(subject, Launch) and subject.name else name
-    return lint_retraced(traced, described, title=title, twice=trace_twice, **chosen)
+    invocation = invocation_of(subject, args, kwargs, ranks=ranks, machine=machine)
+    return lint_retraced(traced, described, title=title, twice=trace_twice, invocation=invocation, **chosen)
 
 
 def lint_retraced(traced: Retraced, machine: Machine, *, twice: bool | None, **options: Any) -> LintReport:

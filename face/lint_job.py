@@ -21,6 +21,7 @@ from ..tracer.retrace import trace_twice as retracing
 from . import api
 from .guard.guard import Guard
 from .guard.time_limit import time_limit
+from .invocations import launch_invocation, machine_words
 from .targets import Target, find_kernels
 from .tracing import described_machine, trace_launch
 from .user_errors import as_user_error
@@ -62,6 +63,11 @@ class LintJob:
         kernel, launch = self.launch or (self.target.kernel, self.only)
         words = ["kernscope", "lint", "--jobs", "0", str(attrs.evolve(self.target, kernel=kernel))]
         return shlex.join([*words, "--launch", launch] if launch is not None else words)
+
+    @property
+    def machine_words(self) -> list[str]:
+        """The options that set its machine, as words."""
+        return machine_words(self.machine, self.overrides)
 
     def configured(self, config: LintConfig) -> LintJob:
         """The job with the rules and options of a configuration."""
@@ -132,6 +138,7 @@ def perform(
                     ignore=one.ignore,
                     options=one.options,
                     trace_twice=one.trace_twice,
+                    options_given=one.machine_words,
                 )
         except Exception as error:
             send(_failure(one, error))
@@ -166,6 +173,7 @@ def lint_launch(
     ignore: Sequence[str] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
     trace_twice: bool | None = None,
+    options_given: Sequence[str] = (),
 ) -> LintReport:
     """Trace a launch for a machine (None: its own) with overrides, a second time too as :func:`kernscope.lint` does,
     and lint it. Raises ``KernelRaisedError`` for what the kernel's own code raises."""
@@ -176,6 +184,7 @@ def lint_launch(
         described,
         twice=trace_twice,
         title=f"{launch.kernel.name}:{launch.name}",
+        invocation=launch_invocation(launch, options=options_given),
         select=select,
         ignore=ignore,
         options=options,

@@ -23,6 +23,7 @@ from ..ir.columns import expect_graph
 from ..ir.errors import KernscopeError, UnmatchedMessageError
 from ..ir.graph import Graph
 from ..linter import lint_graph
+from ..linter.invocation import Invocation
 from ..machine.description import Machine
 from ..scheduler.policy.registry import LADDER
 from ..scheduler.result.schedule import machine_of
@@ -76,9 +77,11 @@ def gather(
     inputs: Mapping[str, Array] | None = None,
     numbers: bool = True,
     begins: Callable[[str], None] = lambda stage: None,
+    invocation: Invocation | None = None,
 ) -> ReportData:
     """Everything a report shows: schedules under the policies, bounds, liveness, findings, and (``numbers``) the
-    outputs beside the launch's reference. ``begins`` is told each stage as it begins."""
+    outputs beside the launch's reference. ``begins`` is told each stage as it begins; ``invocation`` is how the kernel
+    was asked for."""
     begins("scheduling")
     known = Analysis(graph, machine)
     results, bounds_ps = _policies(known, policies, effort)
@@ -96,7 +99,7 @@ def gather(
         policies=results,
         bounds_ps=bounds_ps,
         liveness=known.liveness(),
-        lint=lint_graph(known, title=title),
+        lint=lint_graph(known, title=title, invocation=invocation),
         numbers=rows,
         numbers_note=note,
         numbers_failed=failed,

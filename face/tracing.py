@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, raised
+from ..analysis.analysis import Analysis
+from ..ir.errors import KernelRaisedError, KernscopeError, OptionError, ScratchOverflowError, TimeLimitError, raised
 from ..ir.graph import Graph
 from ..ir.source.frames import author_place, is_own_fault
+from ..linter import lint_graph
+from ..linter.invocation import Invocation
 from ..machine.description import DEFAULT_MACHINE, Machine, load_machine
 from ..tracer.kernel import Launch
 from . import api
@@ -28,9 +33,12 @@ def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:
     return load_machine(DEFAULT_MACHINE if machine is None else machine).override(values)
 
 
-def trace_launch(launch: Launch, machine: Machine, guard: Guard, *, record: bool = False) -> Graph:
+def trace_launch(
+    launch: Launch, machine: Machine, guard: Guard, *, record: bool = False, invocation: Invocation | None = None
+) -> Graph:
     """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` at the author's
-    line."""
+    line. Where scratch overflows, the error has the help of the rule that looks at the whole trace (KS101);
+    ``invocation`` is how the launch was asked for."""
 
     def failure(error: BaseException) -> KernscopeError:
         if is_own_fault(error):
@@ -43,7 +51,23 @@ def trace_launch(launch: Launch, machine: Machine, guard: Guard, *, record: bool
     try:
         with guard.running(f"tracing {launch.kernel.name} ({launch.name})", failure):
             return api.trace_for(launch, machine, record=record)
+    except ScratchOverflowError as error:
+        error.help = _overflow_help(launch, machine, guard, invocation) or error.help
+        raise
     except KernscopeError as error:
         if not error.places:  # what is wrong with arguments or ranks as a whole
             error.at(author_place(error.__traceback__) or launch.kernel.location)
         raise
+
+
+def _overflow_help(launch: Launch, machine: Machine, guard: Guard, invocation: Invocation | None) -> str:
+    """What the linter says to an overflow, from a trace that goes on past it; empty where there is no such trace."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            graph = trace_launch(launch, machine, guard, record=True)
+    except TimeLimitError:
+        raise
+    except KernscopeError:  # the kernel has another fault later on; the overflow comes first
+        return ""
+    found = lint_graph(Analysis(graph, machine), select=["KS101"], invocation=invocation).of("KS101")
+    return found[0].help if found else ""

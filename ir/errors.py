@@ -62,6 +62,10 @@ __all__ = [
 ]
 
 
+#: How many elements of a list of handles are shown.
+_ELEMENTS_SHOWN = 4
+#: More names than these are no answer to a misspelt one.
+_NAMES_LISTED = 30
 #: How many of the calls that led to a place are shown.
 _CALLERS_SHOWN = 4
 
@@ -445,7 +449,11 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str = "", alike: floa
     near = difflib.get_close_matches(name, options, n=1, cutoff=alike)
     if near:
         return f"did you mean {near[0]!r}?"
-    return listed or f"{what or 'known names'}: {', '.join(options) if options else 'none'}"
+    if listed:
+        return listed
+    shown_names = options[:_NAMES_LISTED]
+    more = f", and {len(options) - len(shown_names)} more" if len(options) > len(shown_names) else ""
+    return f"{what or 'known names'}: {', '.join(shown_names) if options else 'none'}{more}"
 
 
 def raised(error: BaseException) -> str:
@@ -458,7 +466,13 @@ def raised(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """A value for a message: its ``repr``, or what it is where that is long (an array's elements say little)."""
+    """A value for a message: its ``repr``, or what it is where that is long (an array's elements say little). What a
+    kernel holds says by ``_in_messages`` how it is called, also within a list."""
+    if hasattr(type(value), "_in_messages"):
+        return str(value._in_messages)  # type: ignore[attr-defined]  # a property of that class
+    if isinstance(value, list | tuple) and any(hasattr(type(each), "_in_messages") for each in value[:_ELEMENTS_SHOWN]):
+        parts = [*map(shown, value[:_ELEMENTS_SHOWN]), *(["..."] if len(value) > _ELEMENTS_SHOWN else [])]
+        return f"[{', '.join(parts)}]" if isinstance(value, list) else f"({', '.join(parts)})"
     text = repr(value)
     if len(text) <= 100 and "\n" not in text:
         return text

@@ -11,6 +11,7 @@ from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
 from ..ir.verifier.verify import require_valid
 from .findings import SEVERITIES, Diagnostic, LintReport
+from .invocation import Invocation
 from .rule import LintContext, Rule
 from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
@@ -27,6 +28,7 @@ def lint_graph(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     title: str | None = None,
     again: Graph | Exception | None = None,
+    invocation: Invocation | None = None,
 ) -> LintReport:
     """The findings of the rules on a graph, on the machine of its analysis.
 
@@ -37,7 +39,8 @@ def lint_graph(
     A comment ``# kernscope: ignore[KS201]`` on a statement silences that rule there: such findings are the report's
     ``suppressed``, and a comment that silences nothing is one of its own (KS001).
 
-    ``again`` is what came of tracing the kernel a second time: another graph, or what it raised.
+    ``again`` is what came of tracing the kernel a second time: another graph, or what it raised. ``invocation`` is how
+    the kernel was asked for, which commands in helps repeat; None where it is not known.
 
     Trace with ``on_overflow="record"`` and bounds recorded, or those faults raise before there is a graph.
 
@@ -48,7 +51,7 @@ def lint_graph(
     require_valid(graph)
     chosen = select_rules(select, ignore, RULES)
     values = option_values(options or {}, RULES)
-    shared = LintContext(analysis, again=again)
+    shared = LintContext(analysis, again=again, invocation=invocation)
     ran = {rule.code for rule in chosen if not rule.judges_suppressions}
     found = [d for rule in chosen if rule.code in ran for d in _run(rule, shared, values[rule.code])]
     kept, suppressed, unused = split_suppressed(found, suppressions_of(graph))

@@ -20,6 +20,7 @@ from .analyses.races import Race, find_races
 from .analyses.readers import Readers
 from .edits import Fix
 from .findings import Place, Severity
+from .invocation import Invocation
 from .suppressions import Suppression
 
 __all__ = ["Finding", "LintContext", "Option", "Rule"]
@@ -53,13 +54,14 @@ class Finding:
 class LintContext:
     """What all rules look at: the graph on a machine, and what is known of it; and what several rules look for, found
     on first use. ``unused_suppressions`` are there for the rules that judge them only; ``again`` is what came of
-    tracing the kernel a second time (None: it was not).
+    tracing the kernel a second time (None: it was not), ``invocation`` how the kernel was asked for (None: not known).
     """
 
     analysis: Analysis
     unused_suppressions: tuple[Suppression, ...] = ()
     memory: int | None = None
     again: Graph | Exception | None = None
+    invocation: Invocation | None = None
 
     @property
     def graph(self) -> Graph:

@@ -15,7 +15,7 @@ import numpy as np
 from ..ir import dtypes
 from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.dtypes import DType
-from ..ir.errors import ArgumentError, LaunchError, did_you_mean, shown
+from ..ir.errors import ArgumentError, LaunchError, NotTracingError, did_you_mean, shown
 from ..ir.forms.printable import printable
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.source.location import Location
@@ -104,9 +104,20 @@ class Kernel:
             )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the kernel's function as part of the trace that is running."""
-        current()
+        """Call the kernel's function as part of the trace that is running. Raises ``NotTracingError`` where none is."""
+        try:
+            current()
+        except NotTracingError as error:
+            error.message = f"kernel {self.name} was called outside a trace: it records, and computes nothing by itself"
+            error.help = f"trace it: {self._how_to_trace()}, and execute the graph: ks.run(graph, inputs)"
+            raise
         return self.function(*args, **kwargs)
+
+    def _how_to_trace(self) -> str:
+        if self.launches:
+            return f"graph = ks.trace({self.name}.launch({next(iter(self.launches))!r}))"
+        given = ", ".join(self.signature.parameters)
+        return f"graph = ks.trace({self.name}{', ' if given else ''}{given})"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """As a function is pickled, by its name, where that leads here; else with all it holds. As a function it is its
@@ -142,8 +153,16 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}: launches {printable(', '.join(self.launches)) or 'none'}>"
 
-    def launch(self, name: str | None = None) -> Launch:
-        """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest."""
+    def launch(self, name: str | None = None, *more: Any, **arguments: Any) -> Launch:
+        """A launch by name; None gives the default one. Raises ``LaunchError``, naming the nearest, and
+        ``ArgumentError`` for anything else: a launch has its arguments from where it is declared."""
+        if more or arguments:
+            given = ", ".join([*map(shown, more), *(f"{key}={shown(value)}" for key, value in arguments.items())])
+            raise ArgumentError(
+                f"{self.name}.launch({name!r}) with {given}: it finds a launch, which has its arguments",
+                help=f"override them where it is used: ks.trace({self.name}.launch({name!r}), ...); or declare a "
+                f"launch above the kernel: @ks.launch({name or 'small'!r}, ...)",
+            )
         if not self.launches:
             raise LaunchError(
                 f"kernel {self.name} has no launch",

@@ -551,10 +551,14 @@ __all__ = sorted(
 _ALIKE = 0.75
 
 
+#: Where nothing is spelt like a name: not all that there is, of which nothing is meant.
+_LISTED = "write it with the operations that there are; `dir(tl)` lists them"
+
+
 def __getattr__(name: str) -> Any:
     if name == "bool":  # not a global: this module means Python's own
         return dtypes.bool_
     if name.startswith("__"):
         raise AttributeError(name)
-    help = answer(name) or did_you_mean(name, __all__, what="it has", alike=_ALIKE)
+    help = answer(name) or did_you_mean(name, __all__, alike=_ALIKE, listed=_LISTED)
     raise at_the_call(UnknownNameError(f"tl has no {name!r}", help=help))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
+import attrs
 import numpy as np
 
 from ...ir.graph import Graph
 from ...ir.source.location import Location
 from ...ir.tables import IntArray
+from ..findings import Place
 from ..rule import LintContext
 from .syntax import Syntax, loaded_names, syntax_of
 
-__all__ = ["Body", "body_of", "chain", "nodes_through"]
+__all__ = ["Body", "body_of", "chain", "nodes_through", "parameter_places"]
 
 
 def chain(graph: Graph, stack: int) -> tuple[int, ...]:
@@ -82,6 +85,34 @@ def body_of(context: LintContext, stack: int) -> Body | None:
         return None
     syntax = syntax_of(_frame(context.graph, stack))
     return None if syntax is None else Body(context, stack, syntax)
+
+
+def parameter_places(context: LintContext, stack: int, names: Sequence[str], role: str) -> tuple[Place, ...]:
+    """Where the function that a stack row was called from declares parameters of these names; those not found, and all
+    where the source is not known, are left out."""
+    rows = chain(context.graph, stack)
+    body = body_of(context, rows[0]) if rows else None
+    statement = body.statement(rows[0]) if body is not None else None
+    function = body.syntax.function(statement) if body is not None and statement is not None else None
+    if body is None or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ()
+    known = function.args
+    declared = {each.arg: each for each in (*known.posonlyargs, *known.args, *known.kwonlyargs)}
+    return tuple(
+        Place(
+            role,
+            attrs.evolve(
+                body.frame,
+                line=each.lineno,
+                column=each.col_offset,
+                end_line=each.end_lineno or each.lineno,
+                end_column=each.end_col_offset or -1,
+                stack=(),
+            ),
+        )
+        for name in names
+        if (each := declared.get(name)) is not None
+    )
 
 
 def nodes_through(graph: Graph, file: str, statement: ast.stmt) -> IntArray:

@@ -10,6 +10,7 @@ import numpy as np
 from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
+from ..fixes.sites import parameter_places
 from ..rule import Finding, LintContext, Rule
 
 __all__ = ["RULE"]
@@ -28,7 +29,10 @@ def _never_stored(context: LintContext, options: Mapping[str, Any]) -> Iterator[
     for name in unused:
         yield Finding(
             message=f"`{name}` is never loaded and never stored",
-            places=context.places(("the last store is here", context.stack_of(last))),
+            places=(
+                *context.places(("the last store is here", context.stack_of(last))),
+                *parameter_places(context, context.stack_of(last), [name], "the parameter"),
+            ),
             help=f"if `{name}` is an output, store to it: `tl.store({name}[...], ...)`; if nothing needs it, leave the "
             "parameter out",
         )
@@ -46,7 +50,10 @@ def _no_store(context: LintContext, unused: list[str]) -> Iterator[Finding]:
     outputs = [f"`tl.store({name}[...], ...)`" for name in reversed(unused)] or ["`tl.store(o[...], ...)`"]
     yield Finding(
         message=f"{quote(graph.kernel)} stores nothing{meant}",
-        places=context.places(("the last thing that it does", context.stack_of(last))),
+        places=(
+            *context.places(("the last thing that it does", context.stack_of(last))),
+            *parameter_places(context, context.stack_of(last), unused, "never used"),
+        ),
         nodes=(last,),
         help=f"write the result to HBM: {' or '.join(outputs)}",
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...ir.forms.text import quote
 from ..analyses.accumulation import Accumulation, find_narrow_accumulations
+from ..fixes.syntax import syntax_of
 from ..fixes.widening import widen_accumulator
 from ..rule import Finding, LintContext, Option, Rule
 from ..wording.counts import times
@@ -45,12 +47,22 @@ def _help(context: LintContext, found: Accumulation, made: int, added: int) -> s
     if graph[found.node].op == "dot":
         shape = graph.layouts[graph.storages.layout[found.storage]].shape
         return (
-            f"make `{plain}` at {context.line(made)} in tl.float32, `tl.zeros({shape}, tl.float32)`, leave out "
-            f"`out_dtype=` at {context.line(added)}, and {once}"
+            f"make `{plain}` at {context.line(made)} in tl.float32, `tl.zeros({shape}, tl.float32)`, "
+            f"{_without_out_dtype(context, added)}and {once}"
         )
     if found.in_place and made != added:
         return f"make `{plain}` at {context.line(made)} in tl.float32, add in it at {context.line(added)}, and {once}"
     return f"start the loop from a tl.float32 value, so that {context.line(added)} adds in it, and {once}"
+
+
+def _without_out_dtype(context: LintContext, added: int) -> str:
+    """What to leave out of the `tl.dot` at a line: nothing where its source has no such word."""
+    place = context.location(added)
+    syntax = syntax_of(place) if place is not None else None
+    call = syntax.node_at(place) if syntax is not None and place is not None else None
+    if isinstance(call, ast.Call) and all(keyword.arg not in ("out_dtype", None) for keyword in call.keywords):
+        return ""
+    return f"leave out `out_dtype=` at {context.line(added)}, "
 
 
 RULE = Rule(

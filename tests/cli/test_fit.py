@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import html
 import itertools
+import re
+import shlex
 
 import numpy as np
 import pytest
@@ -266,6 +269,10 @@ def test_no_value_that_fits_is_exit_status_1_and_none_that_the_kernel_takes_2(ke
         ("1:9:0", "holds no value"),
         ("0:1000000000000", "give a larger STEP"),
         ("", "write LOW:HIGH"),
+        ("0:8:x2", "LOW is from 1"),
+        ("9:8:x2", "LOW is from 1"),
+        ("1:8:x1", "N of xN at least 2"),
+        ("1:8:x", "write LOW:HIGH"),
     ],
 )
 def test_a_wrong_range_is_exit_status_2(kernscope, good, span, told):
@@ -278,6 +285,9 @@ def test_ranges_hold_both_ends():
     """``32:1024`` means up to and including 1,024."""
     assert list(parse_range("32:35")) == [32, 33, 34, 35]
     assert list(parse_range("32:128:32")) == [32, 64, 96, 128]
+    assert list(parse_range("12:100:x2")) == [12, 24, 48, 96]
+    assert list(parse_range("3:81:x3")) == [3, 9, 27, 81]
+    assert list(parse_range("5:5:x2")) == [5]
     assert list(parse_range("-2:2:2")) == [-2, 0, 2]
 
 
@@ -302,3 +312,49 @@ def test_a_value_with_which_nothing_is_done_does_not_fit() -> None:
     found = ks.fit(rows_of, "rows", (-8, 8, 16), goal="time", x=ks.hbm((32, 8), "f32"), o=ks.hbm((32, 8), "f32"))
     assert found[-8].verdict == "refused" and "does nothing" in found[-8].reason
     assert found.best is not None and found.best.value > 0
+
+
+WIDE = """
+    @ks.launch("first", x=ks.hbm((64, 64), "f32"))
+    @ks.launch("wide", x=ks.hbm((2048, 512), "f32"), tile=1024)
+    @ks.kernel
+    def wide(x, *, tile=64, depth=1):
+        for i in range(tl.program_id(0) * tile, x.shape[0], tl.num_programs(0) * tile):
+            with tl.scratch_scope():
+                rows = tl.load(x[i : i + tile, :])
+                for _ in range(depth):
+                    rows = tl.exp(rows)
+                tl.store(x[i : i + tile, :], rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("lint", ()),
+        ("lint", ("--set", "scratch.bytes=2097152")),
+        ("lint", ("--machine", "ahbm-pe-2dma")),
+        ("report", ("--set", "scratch.bytes=2097152")),
+        ("report", ("--arg", "depth=3")),
+        ("report", ("--arg", "tile=768", "--arg", "depth=2", "--arg", "x=f32[1536,512]")),
+        ("schedule", ()),
+        ("schedule", ("--arg", "depth=2", "--machine", "ahbm-pe-2dma", "--ranks", "2")),
+        ("run", ("--arg", "depth=3", "--set", "scratch.bytes=2097152")),
+    ],
+)
+def test_the_command_that_a_help_names_works_when_it_is_followed(kernscope, write, command, options):
+    """Whichever command met the overflow: its help repeats all that was given but what it varies, every value in it
+    divides the problem, and it finds the largest that fits on that very machine."""
+    path = write(WIDE)
+    done = kernscope(command, path, "--launch", "wide", *options)
+    text = done.out if command == "lint" else done.err
+    if command == "report":  # it goes on past an overflow, and shows the finding in its page
+        text = html.unescape(path.with_name("wide.html").read_text(encoding="utf-8"))
+    found = re.search(r"`kernscope (fit [^`]+)`", text)
+    assert found is not None, text
+    words = shlex.split(found[1])
+    for option in options[1::2]:
+        assert option in words or option.startswith("tile="), words
+    followed = kernscope(*words)
+    assert followed.status == 0, followed
+    assert "refused" not in followed.out and "fits" in followed.out and "overflow" in followed.out

@@ -107,6 +107,6 @@ def as_destination(name: str, value: Any) -> TensorHandle:
     handle = as_handle(name, value)
     if handle.layout.is_broadcast:
         raise ShapeError(
-            f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of"
+            f"{name}: {shown(handle)} is a broadcast view, no destination", help="write to what it is a view of"
         )
     return handle

@@ -138,14 +138,14 @@ def check_destination(recorder: Recorder, name: str, value: Any, shape: Shape, d
     handle = check_source(recorder, name, value)
     if handle.shape != shape:
         raise ShapeError(
-            f"{name}: shape {shape} into {handle!r} of shape {handle.shape}",
+            f"{name}: shape {shape} into {shown(handle)} of shape {handle.shape}",
             help="both must be equal; nothing broadcasts",
         )
     if handle.dtype is not dtype:
-        raise DTypeError(f"{name}: {dtype} into {handle!r}, which is {handle.dtype}", help="convert first: h.to(...)")
+        raise DTypeError(f"{name}: {dtype} into {shown(handle)}", help="convert first: h.to(...)")
     if handle.layout.is_broadcast:
         raise ShapeError(
-            f"{name}: {handle!r} is a broadcast view, no destination", help="write to what it is a view of"
+            f"{name}: {shown(handle)} is a broadcast view, no destination", help="write to what it is a view of"
         )
 
 

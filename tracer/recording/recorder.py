@@ -588,7 +588,7 @@ class Recorder:
             f"{self.target.called(memory_place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
-            "persist), or use smaller tiles",
+            "persist), or use smaller tiles; `ks.lint` looks at the whole kernel, and says which loop and which tile",
         )
         self.raised.append((stack, error))
         return error.at(self.sites.location(stack))
@@ -601,7 +601,7 @@ class Recorder:
             raise self._foreign(handle)
         if self.strict and handle.scope.closed:
             error = UseAfterScopeError(
-                f"{handle!r} is used after the exit of its scope",
+                f"{shown(handle)} is used after the exit of its scope",
                 help="keep it alive: make it before the scope and tl.copy_to into it, or use it inside",
             )
             self.located(error).at(self.sites.location(self.rows.stack_of_storage(handle.storage)), "made here")
@@ -625,13 +625,14 @@ class Recorder:
         if owner is self and not self._is_suspended:
             rank = self.rows.rank_of_storage(handle.storage)
             error = OwnerError(
-                f"{handle!r} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch only",
+                f"{shown(handle)} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch "
+                "only",
                 help="make it anew in every rank (functools.cache and globals keep what rank 0 made), or tl.send it "
                 "and tl.recv it",
             )
         else:
             error = OwnerError(
-                f"{handle!r} belongs to another trace, which is not running",
+                f"{shown(handle)} belongs to another trace, which is not running",
                 help="make it anew in every call of the kernel: functools.cache and globals keep what an earlier "
                 "trace made",
             )

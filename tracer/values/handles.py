@@ -22,6 +22,7 @@ from ...ir.errors import (
     did_you_mean,
     shown,
 )
+from ...ir.forms.text import quote
 from ...ir.layout import Layout, Shape
 from ...ir.ops import OPERATIONS
 from ...ir.source.location import Location
@@ -80,7 +81,7 @@ def _arguments_checked(
             except TypeError as error:
                 wanted = f"h.{method.__name__}({', '.join(list(signature.parameters)[1:])})"
                 raise self._recorder.located(
-                    ArgumentError(f"{method.__name__} of {self!r}: {error}", help=f"write {wanted}")
+                    ArgumentError(f"{method.__name__} of {shown(self)}: {error}", help=f"write {wanted}")
                 ) from None
             raise
 
@@ -140,6 +141,11 @@ class TensorHandle:
         """The name it was first assigned to; empty where that cannot be had."""
         return self._recorder.name_of(self.storage)
 
+    @property
+    def _in_messages(self) -> str:
+        """Its name, as errors call it, or what it is."""
+        return f"`{quote(self.name)}` ({self.layout!r})" if self.name else f"an unnamed {self.layout!r}"
+
     def __repr__(self) -> str:
         place = "" if self.storage_address == UNPLACED else f" at {self.address:#x}"
         return f"<handle {self.name or 'unnamed'} {self.layout!r}{place}{self._recorder.told_space(self.storage)}>"
@@ -192,7 +198,7 @@ class TensorHandle:
     def _no_copy(self, *_: object) -> NoReturn:
         raise self._recorder.located(
             ArgumentError(
-                f"copy, deepcopy or pickle of {self!r}: a handle is the name of bytes in scratch",
+                f"copy, deepcopy or pickle of {shown(self)}: a handle is the name of bytes in scratch",
                 help="for fresh bytes with the same values write h.to(h.dtype); for another name, m = h",
             )
         )
@@ -306,23 +312,23 @@ class TensorHandle:
         return self._recorder.compute("abs", (self,))
 
     def __matmul__(self, other: Any) -> NoReturn:
-        raise self._recorder.located(ArgumentError(f"{self!r} @ {shown(other)}", help="write tl.dot(a, b)"))
+        raise self._recorder.located(ArgumentError(f"{shown(self)} @ {shown(other)}", help="write tl.dot(a, b)"))
 
     __rmatmul__ = __matmul__
 
     def __divmod__(self, other: Any) -> NoReturn:
-        raise self._recorder.located(ArgumentError(f"divmod of {self!r}", help="write a // b and a % b"))
+        raise self._recorder.located(ArgumentError(f"divmod of {shown(self)}", help="write a // b and a % b"))
 
     __rdivmod__ = __divmod__
 
     def __round__(self, digits: int | None = None) -> NoReturn:
-        raise self._recorder.located(ArgumentError(f"round() of {self!r}", help="write tl.round(h)"))
+        raise self._recorder.located(ArgumentError(f"round() of {shown(self)}", help="write tl.round(h)"))
 
     # --- what a trace cannot know -----------------------------------------------------------------------------------
 
     def _unknown(self, what: str, help: str) -> NoReturn:
         raise self._recorder.located(
-            TracedValueError(f"{what} of {self!r}: its values are not known while tracing", help=help)
+            TracedValueError(f"{what} of {shown(self)}: its values are not known while tracing", help=help)
         )
 
     def __bool__(self) -> bool:
@@ -367,7 +373,7 @@ class TensorHandle:
         with_array = any(isinstance(operand, np.ndarray) and operand.ndim for operand in inputs)
         raise self._recorder.located(
             TracedValueError(
-                f"numpy.{name} on {self!r}: numpy cannot compute while tracing",
+                f"numpy.{name} on {shown(self)}: numpy cannot compute while tracing",
                 help="pass arrays to the kernel as arguments and tl.load them"
                 if with_array
                 else _instead_of(name, method),
@@ -381,14 +387,14 @@ class TensorHandle:
         name = function.__name__
         raise self._recorder.located(
             TracedValueError(
-                f"numpy.{name} on {self!r}: numpy cannot compute while tracing", help=_instead_of(name, "__call__")
+                f"numpy.{name} on {shown(self)}: numpy cannot compute while tracing", help=_instead_of(name, "__call__")
             )
         )
 
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
         help = METHODS.get(name) or _function_of(name) or did_you_mean(name, _ATTRIBUTES, what="it has")
-        raise self._recorder.located(UnknownNameError(f"{self!r} has no attribute {name!r}", help=help))
+        raise self._recorder.located(UnknownNameError(f"{shown(self)} has no attribute {name!r}", help=help))
 
 
 def _instead_of(ufunc: str, method: str) -> str:
@@ -447,6 +453,10 @@ class RecvFuture(NotInScratch):
     @property
     def _owner(self) -> Owner:
         return self.handle._recorder
+
+    @property
+    def _in_messages(self) -> str:
+        return f"the future of {shown(self.handle)}"
 
     def __repr__(self) -> str:
         return f"<future of {self.handle!r}>"

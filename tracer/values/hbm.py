@@ -9,7 +9,7 @@ import attrs
 
 from ...ir import layout as layouts
 from ...ir.dtypes import DType
-from ...ir.errors import ArgumentError, IndexingError, KernscopeError, ShapeError, shown
+from ...ir.errors import ArgumentError, IndexingError, KernscopeError, ShapeError, TracedValueError, shown
 from ...ir.layout import Layout, Shape
 from .refusals import NotInScratch, Owner
 
@@ -159,9 +159,22 @@ class Pointer(NotInScratch):
     def dtype(self) -> DType:
         return self.tensor.dtype
 
+    def _moved(self, elements: int) -> int:
+        """By how many elements. Raises ``IndexingError``, and for a handle, of which Triton makes a tile of pointers,
+        ``TracedValueError``."""
+        try:
+            return layouts.as_index(elements)
+        except TracedValueError as error:
+            error.help = (
+                "there are no tiles of pointers: loop over Python ranges and load a region, "
+                f"tl.load({self.tensor.name}[start : start + n]), at a ragged edge with pad= (tl.store: clip=True) in "
+                "the place of a mask; from a pointer on, tl.load(pointer, (n,))"
+            )
+            raise
+
     def __add__(self, elements: int) -> Pointer:
         try:
-            return Pointer(self.tensor, self.offset + layouts.as_index(elements))
+            return Pointer(self.tensor, self.offset + self._moved(elements))
         except IndexingError:
             raise self._refuse(
                 ArgumentError(
@@ -174,7 +187,7 @@ class Pointer(NotInScratch):
 
     def __sub__(self, elements: int) -> Pointer:
         try:
-            return self + -layouts.as_index(elements)
+            return self + -self._moved(elements)
         except IndexingError:
             raise self._refuse(
                 ArgumentError(f"{self!r} - {shown(elements)}", help="a pointer moves by a Python integer of elements")

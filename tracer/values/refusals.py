@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, Protocol
 
-from ...ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError
+from ...ir.errors import ArgumentError, IndexingError, KernscopeError, TracedValueError, UnknownNameError, shown
 
 __all__ = ["NotInScratch", "Owner", "check_attribute", "first_step"]
 
@@ -68,11 +68,11 @@ class NotInScratch:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise self._refuse(
-            ArgumentError(f"pickle of {self!r}: it belongs to this trace", help="send another process the kernel")
+            ArgumentError(f"pickle of {shown(self)}: it belongs to this trace", help="send another process the kernel")
         )
 
     def _no_arithmetic(self, *_: object) -> Any:
-        raise self._refuse(ArgumentError(f"cannot compute with {self!r}", help=self._first))
+        raise self._refuse(ArgumentError(f"cannot compute with {shown(self)}", help=self._first))
 
     # Declared as Any: a pointer's own `+` and `-` take their places.
     __add__: Any = _no_arithmetic
@@ -90,13 +90,13 @@ class NotInScratch:
 
     def __setitem__(self, items: Any, value: Any) -> NoReturn:
         raise self._refuse(
-            IndexingError(f"elements of {self!r} cannot be assigned", help="write tl.store(t[a:b, :], handle)")
+            IndexingError(f"elements of {shown(self)} cannot be assigned", help="write tl.store(t[a:b, :], handle)")
         )
 
     def __bool__(self) -> bool:
         raise self._refuse(
             TracedValueError(
-                f"the truth of {self!r}: its values are not known while tracing",
+                f"the truth of {shown(self)}: its values are not known while tracing",
                 help=f"compare with None: `if mask is not None:`; {_HOST_DATA}",
             )
         )
@@ -104,7 +104,7 @@ class NotInScratch:
     def __index__(self) -> int:
         raise self._refuse(
             TracedValueError(
-                f"{self!r} as an index, a size or a number: its values are not known while tracing",
+                f"{shown(self)} as an index, a size or a number: its values are not known while tracing",
                 help=f"use integers; {_HOST_DATA}",
             )
         )
@@ -116,14 +116,14 @@ class NotInScratch:
             return repr(self)
         raise self._refuse(
             TracedValueError(
-                f"format {specification!r} of {self!r}: its values are not known while tracing", help=self._first
+                f"format {specification!r} of {shown(self)}: its values are not known while tracing", help=self._first
             )
         )
 
     def __iter__(self) -> NoReturn:
         raise self._refuse(
             TracedValueError(
-                f"iteration over {self!r}: its values are not known while tracing",
+                f"iteration over {shown(self)}: its values are not known while tracing",
                 help="loop over range(t.shape[0]) and load t[i]",
             )
         )
@@ -133,4 +133,4 @@ class NotInScratch:
 
     def __getattr__(self, name: str) -> Any:
         check_attribute(self, name)
-        raise self._refuse(UnknownNameError(f"{self!r} has no attribute {name!r}", help=self._first))
+        raise self._refuse(UnknownNameError(f"{shown(self)} has no attribute {name!r}", help=self._first))

@@ -103,23 +103,47 @@ def test_one_allocation_larger_than_the_budget_cannot_be_helped_by_a_scope(lint:
 @pytest.mark.parametrize(
     ("signature", "said"),
     [
-        ("x, *, tile=1024", "`kernscope fit kernel.py::giant --param tile --range 128:1024:128`"),
-        ("x, tile=1020", "`kernscope fit kernel.py::giant --param tile --range 127:1020:127`"),
-        ("x, first=9, *, tile=2", "`kernscope fit kernel.py::giant --param tile --range 1:2:1`"),
-        ("x, scale=1, tile=16", "`kernscope fit kernel.py::giant --param tile --range 2:16:2`"),
-        ("x, *, deep=True, wide=2.0, one=1, nothing=None, size", "`kernscope fit`"),
-        ("x, *, size, tile=64", "`kernscope fit kernel.py::giant --param tile --range 8:64:8`"),
+        (
+            "x, *, tile=1024",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 128:1024:x2`",
+        ),
+        (
+            "x, tile=1020",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 255:1020:x2`",
+        ),
+        (
+            "x, first=9, *, tile=2",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 1:2:x2`",
+        ),
+        (
+            "x, scale=1, tile=16",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 2:16:x2`",
+        ),
+        ("x, tile=97", "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]' --param tile --range 12:97:12`"),
+        ("x, *, deep=True, wide=2.0, one=1, nothing=None", "`kernscope fit`"),
+        (
+            "x, *, one, size",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]' --arg one=1 --param size --range 1:4:x2`",
+        ),
+        ("x, *, many, size", "`kernscope fit`"),
+        (
+            "x, *, size, tile=64",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 8:64:x2`",
+        ),
     ],
 )
 def test_the_command_that_finds_a_tile_names_the_parameter(lint: Lint, signature: str, said: str) -> None:
-    """The first parameter, keyword-only ones before others, whose default is a whole number of 2 or more: from an
-    eighth of it on. None like it: no command is put in the reader's mouth."""
+    """The first parameter, keyword-only ones before others, whose default is a whole number of 2 or more, else the only
+    one given such a number: from an eighth of it on, by halves where it has any, so that what divides the problem goes
+    on doing so. None like it: no command is put in the reader's mouth."""
     kernel = f"""
         @ks.kernel
         def giant({signature}):
             tl.load(x[:, :])
     """
-    sizes = {"size": 4} if "size" in signature else {}
+    sizes = {name: size for name, size in (("size", 4), ("one", 1), ("many", 8)) if f"{name}," in f"{signature},"}
+    sizes.pop("one" if "one=" in signature else "", None)
+    said = said.format(given="".join(f" --arg {name}={size}" for name, size in sizes.items()))
     (finding,) = lint(kernel, ks.hbm((1024, 257), "f32"), **sizes)
     assert f"load and compute in smaller tiles: {said} finds the largest that fits" in finding.help
 

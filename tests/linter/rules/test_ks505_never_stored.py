@@ -75,3 +75,20 @@ def test_kernels_that_use_all_they_are_given_are_silent() -> None:
     assert not found("KS505", lambda x, o: tl.store(o + 8, tl.load(x + 3, (4,))), X, X)
     assert not found("KS505", lambda x, o: tl.store(o[4:12, :], tl.load(x[4:12, :], pad=0.0), clip=True), X, X)
     assert not found("KS505", lambda: tl.zeros((4,), "f32"))
+
+
+def test_the_parameter_that_nothing_uses_is_underlined(lint: Callable[..., LintReport]) -> None:
+    """Where the function declares it, whatever calls lie between."""
+    kernel = """
+        def through(o, h):
+            tl.store(o[:, :], h)
+
+        @ks.kernel
+        def kernel(x, low,
+                   high):
+            through(low, tl.load(x[:, :]))
+    """
+    (finding,) = lint(kernel, X, X, X, select=["KS505"])
+    (place,) = [place for place in finding.locations if place.role == "the parameter"]
+    assert (place.location.line, place.location.column, place.location.end_column) == (9, 11, 15)
+    assert "high):\n   |            ^^^^ the parameter" in str(finding) or "---- the parameter" in str(finding)

@@ -154,3 +154,12 @@ def test_the_online_softmax_is_found_in_its_sum_and_output_and_not_in_its_maximu
     """
     (finding,) = lint(kernel, X, X)
     assert finding.location is not None and finding.location.line == 12
+
+
+@pytest.mark.parametrize(("word", "said"), [("", False), (", out_dtype=tl.float16", True)])
+def test_only_what_is_there_is_to_be_left_out(lint: Lint, word: str, said: bool) -> None:
+    """A `tl.dot` without `out_dtype=` has none to leave out."""
+    step = f"tl.dot(tl.load(x[:, :]), tl.load(x[:, :]), acc=acc{word})"
+    (finding,) = lint(sweep("acc = tl.zeros((8, 8), tl.float16)", step), X, X)
+    assert ("leave out `out_dtype=`" in finding.help) is said
+    assert "in tl.float32" in finding.help and "convert once, after the loop" in finding.help
