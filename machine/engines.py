@@ -27,7 +27,7 @@ class EngineInstance:
     rank: int
     name: str
     channels: int
-    kind: str = ""
+    kind: str = attrs.field(default="", repr=False)
 
 
 def usual_engine(machine: Machine, operation: Operation) -> int:

@@ -91,10 +91,11 @@ def test_the_peak_is_the_high_water_mark(program: kernelgen.Program) -> None:
     live = ks.liveness(graph)
     assert live.peak_bytes_by_rank == execute(graph, program.inputs()).high_water_bytes
     ends = [0] * graph.ranks
+    align = program.machine.memory["tcm"].align
     for row in range(len(graph.storages)):
         storage = graph.storage(row)
         if not storage.is_hbm:
-            ends[storage.rank] = max(ends[storage.rank], storage.address + -(-storage.nbytes // 16) * 16)
+            ends[storage.rank] = max(ends[storage.rank], storage.address + -(-storage.nbytes // align) * align)
     assert live.peak_bytes_by_rank == tuple(ends)
     assert live.peak_bytes == max(ends)
     assert live.peak_bound_bytes <= live.peak_bytes
