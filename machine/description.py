@@ -150,6 +150,10 @@ class Machine:
         changes = ", ".join(f"{path}={text}" for path, text in values.items())
         return attrs.evolve(replaced, name=f"{self.name} with {changes}")
 
+    def full_path(self, path: str) -> str:
+        """A path of the description for what a field may be called besides."""
+        return self._short_paths(tuple(known_paths(self, tuple(self.engine)))).get(path, path)
+
     def _short_paths(self, paths: tuple[str, ...]) -> dict[str, str]:
         """What fields may be called besides: without ``engine.`` or ``memory.``, and as the first format did."""
         short = {path.split(".", 1)[1]: path for path in paths if path.startswith(("engine.", "memory."))}
