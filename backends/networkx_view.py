@@ -19,17 +19,21 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
     """The graph as a ``networkx.DiGraph``: its nodes are the ids, in order; an edge leads from what is waited for to
     what waits.
 
-    Attributes of the graph: ``kernel``, ``machine``, ``ranks``. Of a node: ``op``, ``log`` (empty where the operation
-    has no entry), ``engine``, ``rank``, ``scope`` (a row of ``graph.scopes``, -1: none), ``scope_name``, ``file``,
-    ``line``, ``function`` (empty, 0 and empty where unknown), ``work0``, ``work1``, ``work2`` and ``work_kind``
-    (``"bytes"``: bytes moved, 0, 0; ``"mnk"``: M, N, K; ``"elements"``: elements, 0, 0; ``"nothing"``), ``dtype``
-    (short name), ``command`` (the id of the command's first node), ``channel`` (-1: none). Of an edge: ``reason``
-    (``"data"``, ...) and ``recycled``. All values are plain: integers, booleans, and strings of printable characters,
+    Attributes of the graph: ``kernel``, ``machine``, ``ranks``, and where there is one, ``grid`` (``"4,8"``).
+    Of a node: ``op``, ``log`` (empty where the operation has no entry), ``engine``, ``rank``, ``scope`` (a row of
+    ``graph.scopes``, -1: none), ``scope_name``, ``file``, ``line``, ``function`` (empty, 0 and empty where unknown),
+    ``work0``, ``work1``, ``work2`` and ``work_kind`` (``"bytes"``: bytes moved, 0, 0; ``"mnk"``: M, N, K;
+    ``"elements"``: elements, 0, 0; ``"nothing"``), ``dtype`` (short name), ``command`` (the id of the command's first
+    node), ``channel`` (-1: none); with a grid ``program`` (its number, axis 0 of the grid fastest). Of an edge:
+    ``reason`` (``"data"``, ...) and ``recycled``. All values are plain: integers, booleans, and strings of printable
+    characters,
     so that GraphML, GEXF and whatever else networkx writes take them.
     """
     expect_graph(graph, "to_networkx")
     nodes = graph.nodes
     view = nx.DiGraph(kernel=quote(graph.kernel), machine=quote(graph.machine), ranks=graph.ranks)
+    if graph.grid:
+        view.graph["grid"] = ",".join(map(str, graph.grid))
     operations = list(OPERATIONS.values())
     names, engine = engines_of(graph)
     scope_names = {scope: quote(graph.describe_scope(scope)) for scope in [-1, *range(len(graph.scopes))]}
@@ -58,6 +62,8 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
             command=command,
             channel=channel,
         )
+    if graph.grid:
+        nx.set_node_attributes(view, dict(enumerate(graph.program.tolist())), "program")
     labels = [reason.label for reason in Reason]
     edges = graph.edges
     view.add_edges_from(

@@ -15,9 +15,10 @@ from ..face.guard.time_limit import DEFAULT_TIMEOUT_S
 from ..face.invocations import launch_invocation, machine_words
 from ..face.targets import resolve_launch, split_target
 from ..face.tracing import described_machine, trace_launch
-from ..ir.errors import OptionError, did_you_mean
+from ..ir.errors import ArgumentError, OptionError, did_you_mean
 from ..ir.forms.saved import is_saved_graph
 from ..ir.graph import Graph
+from ..ir.grid import Grid, check_grid
 from ..linter.invocation import Invocation
 from ..machine.description import Machine
 from ..scheduler.result.loading import load
@@ -76,11 +77,21 @@ def timeout_option(help: str) -> Callable[[F], F]:
     )
 
 
+def _grid(context: click.Context, parameter: click.Parameter, value: str | None) -> Grid:
+    try:
+        return check_grid(None if value is None else tuple(map(int, value.split(","))))
+    except (ValueError, ArgumentError):
+        raise click.BadParameter("give one to three positive integers, such as 4,8") from None
+
+
 def target_options(function: F) -> F:
-    """``TARGET``, ``--launch``, ``--arg``, ``--ranks``, ``--timeout``, and the machine's options."""
+    """``TARGET``, ``--launch``, ``--arg``, ``--ranks``, ``--grid``, ``--timeout``, and the machine's options."""
     function = machine_options(function)
     function = timeout_option("How long importing TARGET, tracing it, and its reference may take, each.")(function)
     function = click.option("--ranks", type=click.IntRange(min=1), help="How many ranks to trace.")(function)
+    function = click.option(
+        "--grid", callback=_grid, metavar="N,N,N", help="A launch grid of one to three sizes, such as 4,8."
+    )(function)
     function = click.option(
         "--arg",
         "arguments",
@@ -132,13 +143,14 @@ def make_job(
     launch: str | None,
     arguments: Sequence[str],
     ranks: int | None,
+    grid: Grid,
     machine: str | None,
     overrides: Sequence[str],
     timeout_s: float,
 ) -> Job:
     """The job that the shared options describe."""
     if is_saved_graph(target):
-        given = {"--launch": launch, "--arg": arguments, "--ranks": ranks}
+        given = {"--launch": launch, "--arg": arguments, "--ranks": ranks, "--grid": grid}
         wrong = [option for option, value in given.items() if value]
         if wrong:
             raise OptionError(f"{wrong[0]} with a saved graph", help="it was traced already: give the kernel's file")
@@ -146,13 +158,15 @@ def make_job(
         return Job(described_machine(machine or machine_of(graph, None), overrides), saved=graph)
     split = split_target(target)
     guard = Guard(split.source, timeout_s=timeout_s, ends_process=True)
-    found = resolve_launch(split, guard, launch=launch, arguments=arguments, ranks=ranks, machine=machine)
+    found = resolve_launch(split, guard, launch=launch, arguments=arguments, ranks=ranks, grid=grid, machine=machine)
+    words = [] if ranks is None else ["--ranks", str(ranks)]
+    words += ["--grid", ",".join(map(str, grid))] if grid else []
     return Job(
         described_machine(found.machine, overrides),
         launch=guard.of_launch(found),
         guard=guard,
         given=tuple(arguments),
-        words=(*([] if ranks is None else ["--ranks", str(ranks)]), *machine_words(machine, overrides)),
+        words=(*words, *machine_words(machine, overrides)),
     )
 
 

@@ -91,7 +91,9 @@ def report(
         if against is not None:
             # A saved graph brings its own machine along.
             machine, overrides = (None, ()) if is_saved_graph(against) else (options["machine"], options["overrides"])
-            other = make_job(against, against_launch, against_arguments, None, machine, overrides, options["timeout_s"])
+            other = make_job(
+                against, against_launch, against_arguments, None, (), machine, overrides, options["timeout_s"]
+            )
             tell(f"tracing {against}")
             earlier = pictures.gather(
                 other.graph(record=True),

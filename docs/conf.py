@@ -1,6 +1,13 @@
 """Configuration of the documentation: `python -m sphinx -W -b html docs docs/_build/html`."""
 
+import re
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import site_pages
 
 project = "kernscope"
 author = "The kernscope authors"
@@ -19,12 +26,12 @@ nitpick_ignore_regex = [
     # Of signatures whose annotations are not resolved: these classes are on the page under their full names.
     (r"py:class", r"[A-Z]\w*"),
     # The stages' own parts.
-    (r"py:(func|data)", r"(find_violations|search|RULES|CALLERS_KEPT)"),
+    (r"py:(func|data)", r"(best_of|find_violations|search|RULES|CALLERS_KEPT)"),
     (
         r"py:class",
         r"kernscope\.(scheduler\.policy\.problem\.Problem|scheduler\.search\.dag\.Dag|checker\.violation\.CheckableSchedule)",
     ),
-    (r"py:class", r"kernscope\.machine\.parts\.Table"),
+    (r"py:class", r"kernscope\.machine\.parts\.(Table|Toward)"),
     (r"py:class", r"kernscope\.tracer\.values\.(handles\.Records|refusals\.Owner)"),
     # Modules of the sources, which docstrings mention for those who read on there.
     (r"py:mod", r"kernscope\..*"),
@@ -38,3 +45,15 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"kernscope {release}"
+
+
+def plain_enums(*event: Any) -> tuple[str, str | None] | None:
+    """Defaults that are members of enums, written as in the source: ``<Kind.LINK: 'link'>`` is no Python."""
+    signature, returned = event[-2:]
+    return None if signature is None else (re.sub(r"<(\w+\.\w+): [^<>]*>", r"\1", signature), returned)
+
+
+def setup(app: Any) -> None:
+    """The pages that are made from tables and kernels are written before any page is read."""
+    app.connect("builder-inited", lambda app: site_pages.write(Path(app.srcdir) / "generated"))
+    app.connect("autodoc-process-signature", plain_enums)

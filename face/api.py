@@ -46,6 +46,7 @@ def trace(
     /,
     *args: Any,
     ranks: int | None = None,
+    grid: int | Sequence[int] | None = None,
     machine: Any = None,
     strict: bool = False,
     on_overflow: str = "raise",
@@ -60,6 +61,9 @@ def trace(
     Arrays become HBM tensors, but those of keyword-only parameters: these, lists and all else are Python values to the
     kernel, known while tracing.
 
+    ``grid``: one call per program of a launch grid, ``(4, 8)``, dealt to the ranks in order; None: the launch's, else
+    one program a rank.
+
     ``ranks`` and ``machine`` (a preset's name, a TOML file's path or a ``Machine``): None means the launch's, else 1
     and the default machine. ``strict`` raises ``UseAfterScopeError`` at the first use of a handle after its scope.
     ``on_overflow="record"`` goes on past the scratch budget.
@@ -72,6 +76,7 @@ def trace(
         args,
         kwargs,
         ranks=ranks,
+        grid=grid,
         machine=machine,
         strict=strict,
         on_overflow=on_overflow,
@@ -91,6 +96,7 @@ def _trace(
     kwargs: Mapping[str, Any],
     *,
     ranks: int | None = None,
+    grid: Any = None,
     machine: Any = None,
     **options: Any,
 ) -> Graph:
@@ -101,6 +107,7 @@ def _trace(
         kwargs = kwargs if args else {**launch.arguments, **kwargs}
         kernel = launch.kernel
         ranks = launch.ranks if ranks is None else ranks
+        grid = launch.grid if grid is None else grid
         machine = launch.machine if machine is None else machine
     described = load_machine(DEFAULT_MACHINE if machine is None else machine)
     return record_kernel(
@@ -111,6 +118,7 @@ def _trace(
         machine=described.name,
         machine_toml=described.to_toml(),
         ranks=1 if ranks is None else ranks,
+        grid=() if grid is None else grid,
         **options,
     )
 
@@ -174,6 +182,7 @@ def lint(
     /,
     *args: Any,
     ranks: int | None = None,
+    grid: int | Sequence[int] | None = None,
     machine: Any = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -205,12 +214,14 @@ def lint(
         return lint_graph(Analysis(subject, described), title=subject.kernel, **chosen)
     subject = _with_default_launch(subject, args, kwargs)
     faults = {"on_overflow": "record", "on_bounds": "record"}
-    traced = retracing(lambda: _trace(subject, args, kwargs, ranks=ranks, machine=machine, **faults), trace_twice)
+    traced = retracing(
+        lambda: _trace(subject, args, kwargs, ranks=ranks, grid=grid, machine=machine, **faults), trace_twice
+    )
     wanted = subject.machine if machine is None and isinstance(subject, Launch) else machine
     described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
     name = traced.graph.kernel
     title = f"{name}:{subject.name}" if isinstance(subject, Launch) and subject.name else name
-    invocation = invocation_of(subject, args, kwargs, ranks=ranks, machine=machine)
+    invocation = invocation_of(subject, args, kwargs, ranks=ranks, grid=grid, machine=machine)
     return lint_retraced(traced, described, title=title, twice=trace_twice, invocation=invocation, **chosen)
 
 

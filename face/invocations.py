@@ -12,6 +12,7 @@ import numpy as np
 from ..ir import dtypes
 from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.errors import KernscopeError
+from ..ir.grid import check_grid
 from ..linter.invocation import Invocation
 from ..tracer.kernel import HbmSpec, Kernel, Launch
 
@@ -34,7 +35,7 @@ def launch_invocation(launch: Launch, given: Sequence[str] = (), options: Sequen
 
 
 def invocation_of(
-    subject: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, ranks: int | None, machine: Any
+    subject: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, ranks: int | None, grid: Any, machine: Any
 ) -> Invocation:
     """Of a kernel or a launch with what ``ks.lint`` was given. Only what words can say is known."""
     kernel = subject.kernel if isinstance(subject, Launch) else subject if isinstance(subject, Kernel) else None
@@ -43,6 +44,7 @@ def invocation_of(
         return _UNKNOWN
     options = [] if machine is None else ["--machine", os.fspath(machine)]
     options += [] if ranks is None else ["--ranks", str(ranks)]
+    options += [] if grid is None else ["--grid", ",".join(map(str, check_grid(grid)))]
     try:
         held = {**subject.arguments, **kwargs} if isinstance(subject, Launch) and not args else dict(kwargs)
         bound = kernel.bind(args, held).arguments

@@ -19,6 +19,7 @@ from ..ir.errors import (
     OptionError,
     did_you_mean,
 )
+from ..ir.grid import Grid
 from ..ir.source.location import shown_path
 from ..tracer.kernel import Kernel, Launch, hbm
 from .guard.guard import Guard
@@ -98,6 +99,7 @@ def resolve_launch(
     launch: str | None = None,
     arguments: Sequence[str] = (),
     ranks: int | None = None,
+    grid: Grid = (),
     machine: Any = None,
 ) -> Launch:
     """The launch that a command works on: the target's one kernel, its default launch or the one named, with arguments,
@@ -131,6 +133,7 @@ def resolve_launch(
     return attrs.evolve(
         made,
         ranks=made.ranks if ranks is None else ranks,
+        grid=grid or made.grid,
         machine=made.machine if machine is None else machine,
     )
 

@@ -6,7 +6,7 @@ They need no test runner; under pytest a failure shows the findings and the line
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..analysis.analysis import Analysis
@@ -30,19 +30,20 @@ def assert_fits(
     *args: Any,
     budget_bytes: int | None = None,
     ranks: int | None = None,
+    grid: int | Sequence[int] | None = None,
     machine: Any = None,
     **kwargs: Any,
 ) -> None:
     """Assert that the scratch of every rank fits.
 
     ``subject`` is a launch, a kernel (all its launches, unless arguments are given), a function with its arguments, or
-    a graph; ``ranks``, ``machine`` and the arguments are as for ``ks.trace``. ``budget_bytes``: a tighter budget than
-    the machine's.
+    a graph; ``ranks``, ``grid``, ``machine`` and the arguments are as for ``ks.trace``. ``budget_bytes``: a tighter
+    budget than the machine's.
 
     Raises ``AssertionError`` with the peak, the budget and what fills it, and what tracing raises.
     """
     __tracebackhide__ = True
-    for graph in _graphs(subject, args, {**kwargs, "ranks": ranks, "machine": machine}):
+    for graph in _graphs(subject, args, {**kwargs, "ranks": ranks, "grid": grid, "machine": machine}):
         known = Analysis(graph, None if machine is None else load_machine(machine))
         live = known.liveness()
         peak, budget = live.peak_bytes, live.budget_bytes
@@ -63,6 +64,7 @@ def assert_no_findings(
     severity: Severity = "info",
     options: Mapping[str, Mapping[str, Any]] | None = None,
     ranks: int | None = None,
+    grid: int | Sequence[int] | None = None,
     machine: Any = None,
     **kwargs: Any,
 ) -> None:
@@ -83,6 +85,7 @@ def assert_no_findings(
             one,
             *args,
             ranks=ranks,
+            grid=grid,
             machine=machine,
             select=config.select,
             ignore=config.ignore,
@@ -99,7 +102,7 @@ def assert_no_findings(
 def _graphs(subject: Subject, args: tuple[Any, ...], options: Mapping[str, Any]) -> list[Graph]:
     if isinstance(subject, Graph):
         return [subject]
-    given = args or any(name not in ("ranks", "machine") for name in options)
+    given = args or any(name not in ("ranks", "grid", "machine") for name in options)
     subjects = _launches(subject) if isinstance(subject, Kernel) and not given else (subject,)
     return [trace(one, *args, on_overflow="record", **options) for one in subjects]
 

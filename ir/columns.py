@@ -11,6 +11,7 @@ import numpy as np
 
 from .arrays.permutations import group_starts
 from .errors import ArgumentError, shown
+from .grid import Grid, program_text
 from .layout import Layout
 from .memories import held_bytes
 from .source.location import CALLERS_KEPT, Location
@@ -42,7 +43,10 @@ class GraphColumns:
     K rotating copies of every scope's bytes (:mod:`kernscope.ir.rebuffer`). A graph without scopes has allocations of
     automatic lifetime, which live from their first access to their last one, and which a pass after the trace gives
     their addresses; no graph has both. ``unentered_scopes`` are the stack rows
-    where scopes were made that no ``with`` entered. ``machine_toml`` describes the machine, so that a graph can be
+    where scopes were made that no ``with`` entered. ``grid`` are
+    the sizes of the launch grid, if there is one (:mod:`kernscope.ir.grid`): then each rank's own scope holds a scope
+    for each of its programs, and nothing else.
+    ``machine_toml`` describes the machine, so that a graph can be
     scheduled wherever it is loaded; empty: it was traced for a bare target. ``digests`` tell by file the text that was
     traced (:mod:`kernscope.ir.source.digests`; None: nothing is known, and places are taken as they are).
     ``defaults`` are the arrays the kernel was traced with: the inputs of a run that names no others; they are no part
@@ -66,6 +70,7 @@ class GraphColumns:
     bounds_faults: tuple[BoundsFault, ...] = ()
     unentered_scopes: tuple[int, ...] = ()
     buffers: int = 0
+    grid: Grid = ()
     machine_toml: str = ""
     digests: Mapping[str, str] | None = None
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
@@ -109,6 +114,37 @@ class GraphColumns:
         last = np.full(len(storages), -1, dtype=np.int64)
         np.maximum.at(last, accesses.storage, accesses.node)
         return np.where(self.in_scratch, np.where(last < 0, self.acquired - 1, last), freed)
+
+    @cached_property
+    def program_of_scope(self) -> IntArray:
+        """By scope the number of the program that it is, or is part of; -1 for a rank's own scope, and for all of a
+        graph without a grid."""
+        scopes = self.scopes
+        found = np.full(len(scopes), -1, dtype=np.int64)
+        if not self.grid:
+            return found
+        above = np.where(scopes.parent >= 0, scopes.parent[scopes.parent], -1)
+        outermost = np.flatnonzero((scopes.parent >= 0) & (above < 0))
+        rank = scopes.rank[outermost]
+        order = np.argsort(rank, kind="stable")
+        nth = np.empty(len(outermost), dtype=np.int64)
+        nth[order] = np.arange(len(order)) - np.searchsorted(rank[order], rank[order])
+        found[outermost] = rank + nth * self.ranks
+        for scope in np.flatnonzero((found < 0) & (scopes.parent >= 0)).tolist():  # parents come first
+            found[scope] = found[scopes.parent[scope]]
+        return found
+
+    @cached_property
+    def program(self) -> IntArray:
+        """By node the number of its program in the grid; -1 where there is no grid."""
+        if not self.grid:
+            return np.full(len(self.nodes), -1, dtype=np.int64)
+        return self.program_of_scope[self.nodes.scope]
+
+    def describe_program(self, node: int) -> str:
+        """Whose node it is, for a reader: ``program (3, 1)``; without a grid ``rank 3``."""
+        number = int(self.program[node])
+        return program_text(self.grid, number) if number >= 0 else f"rank {int(self.nodes.rank[node])}"
 
     @cached_property
     def in_scratch(self) -> BoolArray:
@@ -189,6 +225,8 @@ class GraphColumns:
         """A scope for a reader: its name, or where it was opened, or ``kernel`` for a rank's own."""
         if scope < 0 or self.scopes.parent[scope] < 0:
             return "kernel"
+        if self.grid and self.scopes.parent[self.scopes.parent[scope]] < 0:
+            return program_text(self.grid, int(self.program_of_scope[scope]))
         name = self.names[self.scopes.name[scope]]
         place = self.location(int(self.scopes.stack[scope]))
         return name or (f"scope at {place.short}" if place else f"scope {scope}")

@@ -19,6 +19,7 @@ from .forms.counts import plural
 from .forms.html_table import html_table
 from .forms.saved import write_columns
 from .forms.text import describe_access, format_graph, format_node, quote
+from .grid import coordinates
 from .layout import Layout
 from .memories import Memory
 from .ops import OPERATIONS, End, Operand, Operation, Work
@@ -61,7 +62,8 @@ class Graph(GraphColumns):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<Graph {quote(self.kernel)}: {len(self):,} nodes, {len(self.edges):,} edges, ranks={self.ranks}>"
+        grid = f", grid={self.grid}" if self.grid else ""
+        return f"<Graph {quote(self.kernel)}: {len(self):,} nodes, {len(self.edges):,} edges, ranks={self.ranks}{grid}>"
 
     def __str__(self) -> str:
         """The stable text form."""
@@ -247,6 +249,11 @@ class Node:
     @property
     def rank(self) -> int:
         return int(self.graph.nodes.rank[self.id])
+
+    @property
+    def program(self) -> tuple[int, ...]:
+        """Where its program stands in the launch grid; empty where there is no grid."""
+        return coordinates(self.graph.grid, int(self.graph.program[self.id])) if self.graph.grid else ()
 
     @property
     def scope(self) -> int:

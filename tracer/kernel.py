@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.dtypes import DType
 from ..ir.errors import ArgumentError, LaunchError, NotTracingError, did_you_mean, shown
 from ..ir.forms.printable import printable
+from ..ir.grid import Grid, check_grid
 from ..ir.layout import Layout, Shape, check_shape
 from ..ir.source.location import Location
 from .recording.current import current
@@ -24,7 +25,7 @@ from .recording.current import current
 __all__ = ["RESERVED", "HbmSpec", "Kernel", "Launch", "hbm", "kernel", "launch"]
 
 #: Keywords that belong to tracing and launching, so that no kernel can have a parameter of that name.
-RESERVED = ("ranks", "machine", "reference", "tolerance", "strict", "on_overflow", "max_nodes")
+RESERVED = ("ranks", "grid", "machine", "reference", "tolerance", "strict", "on_overflow", "max_nodes")
 
 
 @attrs.frozen
@@ -52,7 +53,8 @@ def hbm(shape: Any, dtype: DType | str) -> HbmSpec:
 class Launch:
     """A kernel with arguments: everything the command line and the linter need.
 
-    ``ranks`` and ``machine`` are what it is traced with; ``reference`` computes the expected outputs from the arguments
+    ``ranks``, ``grid`` (of programs; empty: each rank is one) and ``machine`` are what it is traced with;
+    ``reference`` computes the expected outputs from the arguments
     it names; ``tolerance`` is absolute below magnitude 1 and relative above; None leaves it to each output's dtype.
     """
 
@@ -63,9 +65,11 @@ class Launch:
     machine: Any = "ahbm-pe"
     reference: Callable[..., Any] | None = None
     tolerance: float | None = None
+    grid: Grid = ()
 
     def __repr__(self) -> str:
-        return f"<launch {printable(f'{self.kernel.name}:{self.name}')} ranks={self.ranks}>"
+        grid = f" grid={self.grid}" if self.grid else ""
+        return f"<launch {printable(f'{self.kernel.name}:{self.name}')} ranks={self.ranks}{grid}>"
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -213,6 +217,7 @@ def launch(
     /,
     *,
     ranks: int = 1,
+    grid: int | Sequence[int] | None = None,
     machine: Any = "ahbm-pe",
     reference: Callable[..., Any] | None = None,
     tolerance: float | None = None,
@@ -220,6 +225,9 @@ def launch(
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Name a configuration of a kernel's arguments (a decorator above ``@kernel``). Stackable; the first one written is
     the default.
+
+    The kernel is called once for each of its ``ranks``; with a ``grid`` (up to three sizes), once for each program of
+    it, which are dealt to the ranks in order (:mod:`kernscope.ir.grid`).
 
     ``reference`` is called with the arguments that its own signature names (HBM tensors as numpy arrays) and returns
     the expected outputs by name; of a kernel that stores one tensor, that array alone will do. Raises ``ArgumentError``
@@ -230,10 +238,13 @@ def launch(
     if isinstance(ranks, bool) or not isinstance(ranks, int | np.integer) or ranks < 1:
         raise LaunchError(f"launch {name!r}: ranks={ranks!r}", help="ranks is a positive integer")
 
+    programs = check_grid(grid)
+
     def add(function: Callable[..., Any]) -> Kernel:
         made = kernel(function)
         made.bind((), arguments)
-        made.add_launch(Launch(made, name, FrozenMap(dict(arguments)), int(ranks), machine, reference, tolerance))
+        given = FrozenMap(dict(arguments))
+        made.add_launch(Launch(made, name, given, int(ranks), machine, reference, tolerance, programs))
         return made
 
     return add

@@ -52,15 +52,20 @@ f64, i64, u16, u32, u64 = float64, int64, uint16, uint32, uint64
 
 @located
 def program_id(axis: int = 0) -> int:
-    """This rank's place along an axis of the grid: on a ring axis 0 is the rank, on a mesh the axes are row, column."""
+    """The program's place along an axis of the launch grid. Where there is none each rank is one: on a ring axis 0 is
+    the rank, on a mesh the axes are row, column."""
     recorder = current()
+    if recorder.grid:
+        return _along(axis, recorder.program, 0)
     return _along(axis, recorder.target.coordinates(recorder.rank, recorder.ranks), 0)
 
 
 @located
 def num_programs(axis: int = 0) -> int:
-    """How many ranks there are along an axis of the grid."""
+    """How many programs there are along an axis of the launch grid; where there is none, ranks."""
     recorder = current()
+    if recorder.grid:
+        return _along(axis, recorder.grid, 1)
     return _along(axis, recorder.target.grid(recorder.ranks), 1)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from ..ir import dtypes
 from ..ir.errors import ArgumentError, KernscopeError, OptionError, did_you_mean, shown
 from ..ir.graph import Graph
+from ..ir.grid import Grid, check_grid, dealt
 from ..ir.layout import Layout, check_shape
 from ..ir.source.frames import own_folders
 from ..ir.target import Target
@@ -59,6 +60,17 @@ class Recording:
             self.recorder.begin_rank()
             yield rank
             self.recorder.end_rank()
+
+    def programs(self, rank: int) -> Iterator[int]:
+        """The numbers of a rank's programs, one after the other, each in fresh scratch; without a grid the rank is the
+        one program that it runs."""
+        if not self.recorder.grid:
+            yield rank
+            return
+        for number in dealt(self.recorder.grid, rank, self.recorder.ranks):
+            scope = self.recorder.begin_program(number)
+            yield number
+            self.recorder.end_program(scope)
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
         """Call a kernel for the present rank: call stacks end at the frame of this function."""
@@ -121,12 +133,13 @@ def record_kernel(
     machine: str,
     machine_toml: str = "",
     ranks: int = 1,
+    grid: Grid = (),
     strict: bool = False,
     on_overflow: str = "raise",
     on_bounds: str = "raise",
     max_nodes: int = DEFAULT_MAX_NODES,
 ) -> Graph:
-    """Trace a kernel: one call per rank into one graph.
+    """Trace a kernel: one call per rank into one graph; with a ``grid``, one call per program.
 
     numpy arrays and :func:`kernscope.hbm` descriptions among the arguments become HBM tensors, named by their
     parameters; everything else is passed on unchanged, and so are arrays in keyword-only parameters (host data).
@@ -155,6 +168,7 @@ def record_kernel(
         int(ranks),
         kernel=made.name,
         machine_toml=machine_toml,
+        grid=check_grid(None if grid == () else grid),
         strict=strict,
         max_nodes=max_nodes,
     )
@@ -187,8 +201,9 @@ def _run(made: Kernel, bound: inspect.BoundArguments, trace: Recording) -> dict[
             bound.arguments[name] = {key: _argument(trace, key, v, defaults) for key, v in value.items()}
         elif kind is not kind.KEYWORD_ONLY or not isinstance(value, np.ndarray):  # those are what the host knows
             bound.arguments[name] = _argument(trace, name, value, defaults)
-    for _ in trace.ranks():
-        trace.call(made.function, *bound.args, **bound.kwargs)
+    for rank in trace.ranks():
+        for _ in trace.programs(rank):
+            trace.call(made.function, *bound.args, **bound.kwargs)
     return defaults
 
 

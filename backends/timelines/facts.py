@@ -102,19 +102,22 @@ def _source(graph: Graph, stack: int) -> tuple[str, str]:
 
 def _scope_paths(graph: Graph) -> list[str]:
     """By scope its path from the kernel down. Scopes of one loop share their text."""
-    known: dict[tuple[int, int], str] = {}
+    known: dict[tuple[int, int, int], str] = {}
     paths: list[str] = []
     rows = zip(
-        *(column.tolist() for column in (graph.scopes.parent, graph.scopes.name, graph.scopes.stack)), strict=True
+        *(column.tolist() for column in (graph.scopes.parent, graph.scopes.name, graph.scopes.stack)),
+        graph.program_of_scope.tolist(),
+        strict=True,
     )
-    for scope, (parent, name, stack) in enumerate(rows):
+    for scope, (parent, name, stack, program) in enumerate(rows):
         if parent < 0:
             paths.append("kernel")
             continue
-        if (name, stack) not in known or not (graph.names[name] or stack >= 0):
-            known[name, stack] = quote(graph.describe_scope(scope))
+        alike = (name, stack, -1 if stack >= 0 else program)  # a program has no place of its own in the source
+        if alike not in known or not (graph.names[name] or stack >= 0):
+            known[alike] = quote(graph.describe_scope(scope))
         above = paths[parent]
-        paths.append(known[name, stack] if above == "kernel" else f"{above} / {known[name, stack]}")
+        paths.append(known[alike] if above == "kernel" else f"{above} / {known[alike]}")
     return paths
 
 

@@ -90,6 +90,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "digests": dict(graph.digests or {}),
         "ranks": graph.ranks,
         "buffers": graph.buffers,
+        "grid": graph.grid,
         "target": attrs.asdict(graph.target),
         "operations": list(OPERATIONS.names),
         "layouts": [[layout.shape, layout.strides, layout.dtype.name] for layout in graph.layouts],
@@ -203,7 +204,8 @@ def _parse(data: bytes) -> dict[str, Any]:
         raise _bad(f"{ranks:,} ranks, but counts of nodes for {len(counts):,}")
     if ranks > (len(fields["scopes"]) or len(counts)):
         raise _bad(f"{ranks:,} ranks, but only {len(fields['scopes']):,} scopes")
-    return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0)}
+    grid = _shape(header.get("grid", []), 1)
+    return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0), "grid": grid}
 
 
 def _columns(rows: Mapping[str, Any], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:

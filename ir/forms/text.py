@@ -104,7 +104,7 @@ class _NodeLines:
             if written:
                 text += " -> " + ", ".join(written)
             if operation.is_marker:
-                name = _escaped(graph.names[graph.scopes.name[scope]])
+                name = self._scope_name(scope)
                 text += f" {name + ' ' if name else ''}cursor={int(graph.scopes.base[scope])}"
             yield text + self._place(stack)
 
@@ -128,6 +128,12 @@ class _NodeLines:
                 text = self.accesses[key] = describe_access(graph, row)
             (reads if mode == Mode.READ else writes)[node - start].append(text)
         return reads, writes
+
+    def _scope_name(self, scope: int) -> str:
+        graph = self.graph
+        if graph.grid and graph.scopes.parent[graph.scopes.parent[scope]] < 0:
+            return graph.describe_scope(scope)
+        return _escaped(self.graph.names[self.graph.scopes.name[scope]])
 
     @cached_property
     def _named(self) -> IntArray:
@@ -166,6 +172,7 @@ def graph_lines(graph: GraphColumns) -> Iterator[str]:
     t = graph.target
     yield (
         f"kernel {_escaped(graph.kernel)} ranks={graph.ranks}"
+        + (f" grid=({','.join(map(str, graph.grid))})" if graph.grid else "")
         + (f" buffers={graph.buffers}" if graph.buffers else "")
         + ("" if graph.is_scoped else " lifetimes=automatic")
     )

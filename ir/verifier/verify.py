@@ -20,6 +20,7 @@ from ..dependence.regions import boxes
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
 from ..graph import Graph
+from ..grid import dealt
 from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
 from ..tables import UNPLACED, AccessKind, IntArray, Mode, Reason, Table
@@ -330,6 +331,28 @@ def _scopes_nest(graph: Graph) -> Iterator[str]:
     expected = np.append(scopes.exit, -1)[storages.scope]
     for row in np.flatnonzero(storages.freed != expected).tolist():
         yield f"storage {row} is freed by %{int(storages.freed[row])}, but its scope closes at %{int(expected[row])}"
+
+
+@_rule(_MEANING)
+def _programs(graph: Graph) -> Iterator[str]:
+    """A grid has one to three sizes; each rank's own scope holds the scopes of the programs that are dealt to it, in
+    order, and nothing else."""
+    if not graph.grid:
+        return
+    if len(graph.grid) > 3 or min(graph.grid) < 1 or not graph.is_scoped:
+        yield f"a grid of {graph.grid}" + ("" if graph.is_scoped else " in a graph without scopes")
+        return
+    scopes = graph.scopes
+    own = np.append(scopes.parent, 0) < 0  # the last one is what -1 finds
+    outermost = np.flatnonzero(~own[:-1] & own[scopes.parent])
+    counts = np.bincount(scopes.rank[outermost], minlength=graph.ranks)
+    for rank, count in enumerate(counts.tolist()):
+        expected = len(dealt(graph.grid, rank, graph.ranks))
+        if count != expected:
+            yield f"rank {rank} has {count} programs, of the grid {graph.grid} it runs {expected}"
+    yield from _nodes(own[graph.nodes.scope], "belongs to no program of the grid")
+    for row in np.flatnonzero(graph.in_scratch & own[graph.storages.scope]).tolist():
+        yield f"storage {row} belongs to no program of the grid"
 
 
 @_rule(_MEANING)

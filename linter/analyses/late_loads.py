@@ -49,6 +49,8 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
     ready = _ready_ps(problem, times, end)
     # Without an edge to wait for, the issue itself still takes its time.
     ready = np.maximum(ready, problem.cost_ps[problem.command])
+    if graph.grid:  # no earlier than its program, whose author cannot put it there
+        ready = np.maximum(ready, times.issue_ps[_program_starts(graph)])
     late = (times.start_ps - ready)[loads]
     held = (late > 0) & (times.start_ps[loads] == times.issue_ps[loads])
     loads, late = loads[held], late[held]
@@ -62,6 +64,16 @@ def find_late_loads(graph: Graph, run: LazyRun) -> LateLoads:
         waited_ps=waited[loads],
         before=_issued_after(graph, problem, times, loads, ready[loads]),
     )
+
+
+def _program_starts(graph: Graph) -> IntArray:
+    """By node the marker that opens the scope of its program."""
+    scopes = graph.scopes
+    outermost = (scopes.parent >= 0) & (np.append(scopes.parent, 0)[scopes.parent] < 0)
+    opens = np.zeros(int(graph.program_of_scope.max(initial=0)) + 1, dtype=np.int64)
+    opens[graph.program_of_scope[outermost]] = scopes.enter[outermost]
+    starts: IntArray = opens[graph.program]
+    return starts
 
 
 def _ready_ps(problem: Problem, times: Times, end: IntArray) -> IntArray:

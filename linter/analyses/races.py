@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 import numpy as np
 
@@ -30,8 +32,9 @@ class Race:
 
 @attrs.frozen(eq=False)
 class _Views:
-    """The different views through which ranks access shared tensors: those of one rank, mode, place in the source and
-    box are one row. ``row`` is one of its accesses; ``nodes[start[i]:start[i + 1]]`` are all nodes of view i."""
+    """The different views through which ranks (with a grid: programs) access shared tensors: those of one rank, mode,
+    place in the source and box are one row. ``row`` is one of its accesses;
+    ``nodes[start[i]:start[i + 1]]`` are all nodes of view i."""
 
     row: IntArray
     storage: IntArray
@@ -115,12 +118,14 @@ def _shared_views(graph: Graph) -> _Views | None:
     """The views of tensors that several ranks access and at least one writes; None where there are none."""
     accesses, storages, nodes = graph.accesses, graph.storages, graph.nodes
     hbm = np.flatnonzero(~graph.in_scratch[accesses.storage])
-    if graph.ranks < 2 or not len(hbm):
+    # The programs of a grid are compared as ranks are: which of them share a rank is the deal's doing.
+    units, of_node = (math.prod(graph.grid), graph.program) if graph.grid else (graph.ranks, nodes.rank)
+    if units < 2 or not len(hbm):
         return None
     storage = accesses.storage[hbm].astype(np.int64)
-    rank = nodes.rank[accesses.node[hbm]].astype(np.int64)
+    rank = of_node[accesses.node[hbm]].astype(np.int64)
     write = accesses.mode[hbm] == Mode.WRITE
-    low = np.full(len(storages), graph.ranks, dtype=np.int64)
+    low = np.full(len(storages), units, dtype=np.int64)
     high = np.full(len(storages), -1, dtype=np.int64)
     written = np.zeros(len(storages), dtype=np.bool_)
     np.minimum.at(low, storage, rank)

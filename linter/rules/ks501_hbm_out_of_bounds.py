@@ -29,7 +29,8 @@ def _out_of_bounds(context: LintContext, options: Mapping[str, Any]) -> Iterator
         fix = clip_store(context.location(stack)) if op == "store" and not _is_flat(shape, first) else None
         verb = "written" if op == "store" else "read"
         yield Finding(
-            message=f"{op} leaves `{name}` of shape {shape}: {_asked(name, shape, first)} is {verb}{times(len(group))}",
+            message=f"{op} leaves `{name}` of shape {shape}: {_asked(name, shape, first)} is {verb}{times(len(group))}"
+            + (f", first in {graph.describe_program(first.node)}" if graph.grid else ""),
             places=context.places((_beyond(shape, first), stack)),
             nodes=tuple(sorted({fault.node for fault in group})),
             help=_bounds_help(shape, first, op) if fix is None else f"{fix.title}; else run the loop one tile less",

@@ -44,7 +44,7 @@ def _partly_stored(context: LintContext, options: Mapping[str, Any]) -> Iterator
 
 def _races(context: LintContext, storage: int) -> bool:
     """Whether KS502 speaks of the tensor: stores that miss their place are one fault."""
-    return context.graph.ranks > 1 and any(race.storage == storage for race in context.races)
+    return any(race.storage == storage for race in context.races)
 
 
 def _is_output(graph: Graph, unstored: Unstored) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.graph import Graph
+from ...ir.grid import coordinates
 from ...ir.memories import Memory
 from ...ir.ops import OPERATIONS
 from ...ir.tables import AccessKind, Mode, Reason
@@ -67,12 +68,14 @@ def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
     places = {stack: _text(_location(graph, stack)) for stack in np.unique(n.stack).tolist()}
     causes = {cause: _cause_texts(cause) for cause in np.unique(waited[0]).tolist()}
     accesses = list(_access_texts(graph))
-    for number, row in enumerate(rows):
+    own = graph.program.tolist()
+    programs = {p: f'"program":{_text(list(coordinates(graph.grid, p)))},' if p >= 0 else "" for p in set(own)}
+    for number, (row, program) in enumerate(zip(rows, own, strict=True)):
         op, rank, command, channel, stack, engine, lane, issue, start, free, end, cause, behind, first, stop = row
         before, after = causes[cause]
         wait = f"{before}{_null_or(behind)}{after}" if before else "null"
         yield (
-            f'{{"id":{number},"op":{ops[op]},"rank":{rank},"command":{command},"channel":{_null_or(channel)},'
+            f'{{"id":{number},"op":{ops[op]},"rank":{rank},{programs[program]}"command":{command},"channel":{_null_or(channel)},'
             f'"engine":{_null_or(engine)},"lane":{_null_or(lane)},"issue_ps":{issue},"start_ps":{start},'
             f'"free_ps":{free},"end_ps":{end},"waited_for":{wait},"loc":{places[stack]},"accesses":[{",".join(accesses[first:stop])}]}}'
         )
@@ -133,6 +136,7 @@ def _head(schedule: ScheduleColumns) -> dict[str, Any]:
         "version": VERSION,
         "kernel": graph.kernel,
         "ranks": graph.ranks,
+        **({"grid": list(graph.grid)} if graph.grid else {}),
         "machine": schedule.machine.name,
         "policy": schedule.policy,
         "makespan_ps": schedule.makespan_ps,
@@ -187,6 +191,7 @@ def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
             "id": number,
             "op": OPERATIONS.by_code(op).name,
             "rank": rank,
+            **({"program": list(coordinates(graph.grid, program))} if program >= 0 else {}),
             "command": command,
             "channel": _or_none(channel),
             "engine": _or_none(engine),
@@ -199,7 +204,9 @@ def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
             "loc": places[stack],
             "accesses": accesses[starts[number] : starts[number + 1]],
         }
-        for number, (op, rank, command, channel, stack, engine, lane, issue, start, free, end) in enumerate(rows)
+        for number, (program, (op, rank, command, channel, stack, engine, lane, issue, start, free, end)) in enumerate(
+            zip(graph.program.tolist(), rows, strict=True)
+        )
     ]
 
 

@@ -117,6 +117,7 @@ def with_attributes(attributes: dict[str, Any]) -> Damage:
 
 
 DAMAGES: dict[str, Damage] = {
+    "a grid of too many axes": lambda graph: attrs.evolve(graph, grid=(1, 1, 1, 2)),
     "a line before the first": one("frames.line", 1, -3),
     "a column before the first": one("frames.column", 0, -2),
     "a scalar without a value": with_attributes({"scalars": ((1,),)}),
@@ -423,6 +424,7 @@ EXPECTED: dict[str, list[str]] = {
         "bump-allocation: access 35 of node %18 comes after its allocation's scope",
         "operations: node %18: store touches c@0x100 f32[4,8]",
     ],
+    "a grid of too many axes": ["programs: a grid of (1, 1, 1, 2)"],
     "buffers that no memory holds": [
         "bump-allocation: the scopes take 1,125,899,906,843,200 B with buffers=2",
         "storage-layouts: storage 4 does not fit its layout, rank or scope",

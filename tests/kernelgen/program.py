@@ -52,8 +52,9 @@ class Program:
     """A random kernel. ``repr`` is the source that makes it again.
 
     ``topology`` is ``"ring"``, or ``"mesh2d"`` of ``shape`` (rows, cols; empty: one row), its ends joined or not.
-    ``options`` are fields of the machine that differ from the default one's. With ``memories`` its ranks have several,
-    and the program says of some values where they lie.
+    ``options`` are fields of the machine that differ from the default one's. ``grid`` programs share the ranks (0: each
+    rank is one), and send no messages. With ``memories`` ranks have several, and the program says of some values where
+    they lie.
     """
 
     instructions: tuple[Instruction, ...]
@@ -62,7 +63,13 @@ class Program:
     shape: tuple[int, ...] = ()
     joined: bool = True
     options: tuple[Option, ...] = ()
+    grid: int = 0
     memories: bool = False
+
+    @property
+    def parts(self) -> int:
+        """How often the kernel is called: once for each program of its grid, or else for each rank."""
+        return self.grid or self.ranks
 
     @property
     def machine(self) -> ks.Machine:
@@ -75,7 +82,8 @@ class Program:
 
     def trace(self, **options: Any) -> ks.Graph:
         """Its graph."""
-        return ks.trace(generated, self, **self.tensors, ranks=self.ranks, **{"machine": self.machine, **options})
+        where = {"ranks": self.ranks, "grid": self.grid or None, "machine": self.machine}
+        return ks.trace(generated, self, **self.tensors, **{**where, **options})
 
     @property
     def tensors(self) -> dict[str, HbmSpec]:
@@ -85,9 +93,9 @@ class Program:
             "x": ks.hbm((24, 12), "f32"),
             "h": ks.hbm((24, 12), "f16"),
             "cube": ks.hbm((4, 6, 12), "f32"),
-            "work": ks.hbm((self.ranks * 16, COLS), "f32"),
-            "clipped": ks.hbm((self.ranks * rows, COLS - 3), "f32"),
-            **{f"out_{dtype.short}": ks.hbm((self.ranks * rows, COLS), dtype) for dtype in DTYPES},
+            "work": ks.hbm((self.parts * 16, COLS), "f32"),
+            "clipped": ks.hbm((self.parts * rows, COLS - 3), "f32"),
+            **{f"out_{dtype.short}": ks.hbm((self.parts * rows, COLS), dtype) for dtype in DTYPES},
         }
 
     def carry_out(self, tensors: Mapping[str, ks.HbmTensor], scope: Callable[..., Any] = tl.scratch_scope) -> None:
@@ -105,7 +113,7 @@ class Program:
             "x": rng.uniform(-1, 1, (24, 12)).astype(np.float32),
             "h": rng.uniform(-1, 1, (24, 12)).astype(np.float16),
             "cube": rng.uniform(-1, 1, (4, 6, 12)).astype(np.float32),
-            "work": rng.uniform(-1, 1, (self.ranks * 16, COLS)).astype(np.float32),
+            "work": rng.uniform(-1, 1, (self.parts * 16, COLS)).astype(np.float32),
         }
 
     @property
@@ -118,7 +126,7 @@ class Program:
         along its columns."""
         if self.topology == "ring":
             place = tl.program_id(0)
-            return Line(place, place, self.ranks, "next", "prev", joined=True)
+            return Line(place, place, self.parts, "next", "prev", joined=True)
         _, cols = self.shape or (1, self.ranks)
         axis = 1 if cols > 1 else 0
         rank = tl.program_id(0) * cols + tl.program_id(1)
@@ -195,10 +203,11 @@ def programs(
     max_size: int = 40,
     topology: str = "ring",
     machines: bool = True,
+    grid: int = 0,
     memories: bool = False,
 ) -> Program:
     """Random programs of at most ``max_size`` instructions, with options of the machine unless ``machines`` says no."""
-    names = _names(ranks, faults, deadlocks) + ("move", "move", "space") * memories
+    names = _names(1 if grid else ranks, faults, deadlocks) + ("move", "move", "space") * memories
     instruction = st.tuples(st.sampled_from(names), _NUMBER, _NUMBER, _NUMBER, _NUMBER)
     instructions = draw(st.lists(instruction, min_size=1, max_size=max_size))
     shape: tuple[int, ...] = ()
@@ -207,9 +216,8 @@ def programs(
         shape = draw(st.sampled_from([(), *((n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0)]))
         joined = draw(st.sampled_from([True, True, False]))
     options = st.lists(st.sampled_from(MACHINE_OPTIONS), max_size=4, unique_by=lambda option: option[0])
-    return Program(
-        tuple(instructions), ranks, topology, shape, joined, tuple(draw(options)) if machines else (), memories
-    )
+    chosen = tuple(draw(options)) if machines else ()
+    return Program(tuple(instructions), ranks, topology, shape, joined, chosen, grid, memories)
 
 
 def random_kernel(

@@ -13,6 +13,7 @@ MANY = st.one_of(
     kernelgen.programs(ranks=2, max_size=20),
     kernelgen.programs(ranks=3, max_size=16),
     kernelgen.programs(ranks=3, max_size=12, topology="mesh2d"),
+    kernelgen.programs(ranks=2, grid=5, max_size=12),
 )
 
 

@@ -12,7 +12,7 @@ import kernscope as ks
 from kernscope.memory.liveness import ViolationKind
 
 SINGLE = kernelgen.programs()
-MANY = kernelgen.programs(ranks=2, max_size=20)
+MANY = st.one_of(kernelgen.programs(ranks=2, max_size=20), kernelgen.programs(ranks=2, grid=3, max_size=12))
 ANY = st.one_of(SINGLE, MANY)
 BUFFERS = st.integers(1, 4)
 

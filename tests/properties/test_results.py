@@ -17,7 +17,10 @@ from kernscope import tl
 from kernscope.ir.tables import AccessKind, Mode
 
 ANY = st.one_of(
-    kernelgen.programs(), kernelgen.programs(faults=True), kernelgen.programs(ranks=2, faults=True, max_size=20)
+    kernelgen.programs(),
+    kernelgen.programs(faults=True),
+    kernelgen.programs(ranks=2, faults=True, max_size=20),
+    kernelgen.programs(ranks=2, grid=3, max_size=12),
 )
 
 

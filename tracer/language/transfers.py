@@ -236,7 +236,8 @@ def _pointed(
 
 def _out_of_bounds(recorder: Recorder, name: str, what: str, tensor: HbmTensor, lower: Shape, upper: Shape) -> None:
     error = BoundsError(
-        f"{name} of {what} leaves {tensor.name} of shape {tensor.shape}",
+        f"{name} of {what} leaves {tensor.name} of shape {tensor.shape}"
+        + (f" {recorder.whereabouts}" if recorder.program else ""),
         help="for ragged edges load with pad=, store with clip=True; a region never clamps",
     )
     recorder.out_of_bounds(error, tensor, lower, upper)

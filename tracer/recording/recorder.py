@@ -7,6 +7,7 @@ remembered (:mod:`kernscope.tracer.recording.plans`). The rest are a few integer
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import current_thread, get_ident
@@ -31,6 +32,7 @@ from ...ir.errors import (
     shown,
 )
 from ...ir.graph import Graph
+from ...ir.grid import PROGRAM, Grid, coordinates, program_text
 from ...ir.layout import Layout, Shape
 from ...ir.ops import OPERATIONS, Operand
 from ...ir.source.digests import source_digest
@@ -79,7 +81,8 @@ class Recorder:
     handle after its scope; ``on_overflow`` and ``on_bounds`` are ``"raise"`` or ``"record"``. ``boundary`` and ``own``
     are those of a :class:`SiteTable`. ``automatic``: there are no scopes, and allocations get their addresses after the
     trace, which cannot overflow; ``sites`` goes on with those of an earlier trace. Faults at the stack rows
-    ``handled`` are raised in any case. ``raised`` are the overflows and accesses out of bounds that were, each with its
+    ``handled`` are raised in any case. ``grid`` is the launch grid, if there is one, and ``program`` where the program
+    that is being traced stands in it. ``raised`` are the overflows and accesses out of bounds that were, each with its
     stack row.
     """
 
@@ -97,6 +100,7 @@ class Recorder:
         automatic: bool = False,
         sites: SiteTable | None = None,
         handled: frozenset[int] = frozenset(),
+        grid: Grid = (),
     ) -> None:
         self.target = target
         self.ranks = ranks
@@ -107,6 +111,8 @@ class Recorder:
         self.automatic = automatic
         self.sites = SiteTable(boundary, own) if sites is None else sites
         self.handled = handled
+        self.grid = grid
+        self.program: Grid = ()
         self.raised: list[tuple[int, KernscopeError]] = []
         self.rank = -1
         self.node_count = 0
@@ -121,6 +127,7 @@ class Recorder:
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
         self._own_storages = 0  # where the rank's own storages begin: those of earlier ranks lie before
+        self._programs: list[tuple[int, int]] = []  # each one's first storage, and its number
         self._allocator: ScratchAllocator | None = None
         self._is_suspended = False
         #: Scopes that were made and not (yet) entered: by what would enter them, where it was made.
@@ -160,12 +167,29 @@ class Recorder:
         thread was refused: the kernel may never have heard of it."""
         if self._refused is not None:
             raise self._refused
-        scope = self.allocator.scope
-        if scope.parent is not None:
+        self._refuse_open(self.allocator.scope)
+
+    def _refuse_open(self, scope: Scope, outermost: Scope | None = None) -> None:
+        if scope.parent is not None and scope is not outermost:
             error = ScopeError(
                 f"{scope!r} is still open at the end of the kernel", help="open scopes with `with tl.scratch_scope():`"
             )
             raise error.at(self.sites.location(self.rows.scopes[scope.row][5]), "opened here")
+
+    def begin_program(self, number: int) -> Scope:
+        """Start a program of the grid, in fresh scratch: its scope."""
+        self.program = coordinates(self.grid, number)
+        scope = self._open_scope(PROGRAM, -1)
+        # Each has scratch of its own: what another one made is out of reach, as another rank's is.
+        self._own_storages = self._storage_count
+        self._programs.append((self._storage_count, number))
+        return scope
+
+    def end_program(self, scope: Scope) -> None:
+        """The program has returned. Raises ``ScopeError`` where it left a scope open."""
+        self._refuse_open(self.allocator.scope, scope)
+        self._close_scope(scope, -1)
+        self.program = ()
 
     def suspend(self) -> None:
         """Refuse further recording: the trace has ended, or another one runs within it. Operators of handles reach
@@ -180,7 +204,9 @@ class Recorder:
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
         self.check_thread()
-        stack = self.sites.here()
+        return self._open_scope(name, self.sites.here())
+
+    def _open_scope(self, name: str, stack: int) -> Scope:
         try:
             scope = self.allocator.open(len(self.rows.scopes), name)
         except KernscopeError as error:
@@ -193,11 +219,14 @@ class Recorder:
     def close_scope(self, scope: Scope) -> None:
         """Close the innermost scope: records its ``scope_exit``. Raises ``ScopeError`` for any other."""
         self.check_thread()
+        self._close_scope(scope, self.sites.here())
+
+    def _close_scope(self, scope: Scope, stack: int) -> None:
         try:
             self.allocator.close(scope)
         except KernscopeError as error:
             raise self.located(error) from None
-        self.rows.scopes[scope.row][3] = self._marker("scope_exit", scope.row, self.sites.here())
+        self.rows.scopes[scope.row][3] = self._marker("scope_exit", scope.row, stack)
 
     def _scope_row(self, parent: int, base: int, name: str, stack: int) -> int:
         self.rows.scopes.append([self.rank, parent, -1, -1, base, stack])
@@ -585,7 +614,7 @@ class Recorder:
         ]
         live = ["  live allocations, largest first:", *lines] if lines else []
         error = ScratchOverflowError(
-            f"{self.target.called(memory_place)} overflow on rank {self.rank}: {layout!r} needs {asked:,} B, "
+            f"{self.target.called(memory_place)} overflow {self.whereabouts}: {layout!r} needs {asked:,} B, "
             + "\n".join([f"{in_use:,} B of {budget:,} B are in use ({in_use + asked - budget:,} B too many)", *live]),
             help="wrap each iteration's temporaries in `with tl.scratch_scope():` (tl.copy_to keeps what must "
             "persist), or use smaller tiles; `ks.lint` looks at the whole kernel, and says which loop and which tile",
@@ -623,13 +652,7 @@ class Recorder:
     def _foreign(self, handle: TensorHandle) -> KernscopeError:
         owner = handle._recorder
         if owner is self and not self._is_suspended:
-            rank = self.rows.rank_of_storage(handle.storage)
-            error = OwnerError(
-                f"{shown(handle)} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch "
-                "only",
-                help="make it anew in every rank (functools.cache and globals keep what rank 0 made), or tl.send it "
-                "and tl.recv it",
-            )
+            error = self._of_another_program(handle) if self.program else self._of_another_rank(handle)
         else:
             error = OwnerError(
                 f"{shown(handle)} belongs to another trace, which is not running",
@@ -637,6 +660,29 @@ class Recorder:
                 "trace made",
             )
         return self.located(error).at(owner.made_at(handle.storage), "made here")
+
+    @property
+    def whereabouts(self) -> str:
+        """Where the trace stands: ``on rank 3``, and in which program."""
+        place = f" in {program_text(self.grid, self._programs[-1][1])}" if self.program else ""
+        return f"on rank {self.rank}{place}"
+
+    def _of_another_rank(self, handle: TensorHandle) -> OwnerError:
+        rank = self.rows.rank_of_storage(handle.storage)
+        return OwnerError(
+            f"{shown(handle)} belongs to rank {rank}, and rank {self.rank} uses it: a rank reaches its own scratch "
+            "only",
+            help="make it anew in every rank (functools.cache and globals keep what rank 0 made), or tl.send it and "
+            "tl.recv it",
+        )
+
+    def _of_another_program(self, handle: TensorHandle) -> OwnerError:
+        owner = bisect_right(self._programs, handle.storage, key=lambda begun: begun[0]) - 1
+        return OwnerError(
+            f"{shown(handle)} belongs to {program_text(self.grid, self._programs[owner][1])}, and "
+            f"{program_text(self.grid, self._programs[-1][1])} uses it: each has fresh scratch",
+            help="make it anew in every program (functools.cache and globals keep what the first one made)",
+        )
 
     def made_at(self, storage: int) -> Location | None:
         """Where a storage was made."""
@@ -707,6 +753,7 @@ class Recorder:
             attributes=self._planner.attribute_sets(),
             bounds_faults=tuple(self._bounds_faults),
             unentered_scopes=unentered,
+            grid=self.grid,
             machine_toml=machine_toml,
             digests={file: source_digest(file) for file in dict.fromkeys(place.file for place in sites.frames)},
             defaults=dict(defaults),
