@@ -112,8 +112,9 @@ def _parameter(text: str) -> Parameter:
     path, equals, span = text.partition("=")
     low, colon, high = span.partition(":")
     try:
-        if not equals or not colon:
-            raise ValueError
-        return Parameter(path.strip(), Fraction(low.strip()), Fraction(high.strip()))
+        ends = Fraction(low.strip()), Fraction(high.strip())
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"--param {text!r}", help="write FIELD=LOW:HIGH, such as dma.latency_ns=0:2000") from None
+        ends = None
+    if not equals or not colon or ends is None:
+        raise OptionError(f"--param {text!r}", help="write FIELD=LOW:HIGH, such as dma.latency_ns=0:2000")
+    return Parameter(path.strip(), *ends)

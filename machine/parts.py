@@ -134,7 +134,7 @@ TAKEABLE = (
 )
 
 MATH_CYCLES = TableKeys(
-    (*(op.name for op in _MATH if op.name not in _PLAIN), *_CLASSES), NOT_NEGATIVE, fixed=(*_PLAIN, Cost.MOVE.value)
+    (*_CLASSES, *(op.name for op in _MATH if op.name not in _PLAIN)), NOT_NEGATIVE, fixed=(*_PLAIN, Cost.MOVE.value)
 )
 _DTYPES = tuple(d.name for d in dtypes.ALL)
 _SHORT = tuple((d.short, d.name) for d in dtypes.ALL)

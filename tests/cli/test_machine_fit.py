@@ -3,11 +3,9 @@
 from fractions import Fraction
 from pathlib import Path
 
-import click.testing
 import pytest
 
 import kernscope as ks
-from kernscope.cli.app import main
 from kernscope.face.machine_fitting import Measured, Parameter, fit_machine
 from kernscope.machine.description import load_machine
 
@@ -49,19 +47,16 @@ def test_a_fit_finds_the_numbers_that_the_times_were_made_with() -> None:
     assert fit_machine(base, wanted, rows).values == found.values
 
 
-def test_what_a_fit_prints_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_fit_prints_and_writes(kernscope, tmp_path):
     """Errors before, after and left out; a machine on its base, with where its numbers come from, that can be shown."""
-    monkeypatch.chdir(tmp_path)
     measured = lines(tmp_path, "op,work,dtype,family,ns\nload,65536,f16,dma,1112\nload,1024,f16,dma,608\n")
-    run = click.testing.CliRunner().invoke
-    made = run(main, ["machine", "fit", "ahbm-pe", measured, "--param", "dma_read.latency_ns=0:1600", "-o", "m.toml"])
-    assert made.exit_code == 0, made.output
-    assert "median error" in made.output and "fitted           dma_read.latency_ns = 600" in made.output
+    made = kernscope("machine", "fit", "ahbm-pe", measured, "--param", "dma_read.latency_ns=0:1600", "-o", "m.toml")
+    assert made.status == 0, made.err
+    assert "median error" in made.out and "fitted           dma_read.latency_ns = 600" in made.out
     written = (tmp_path / "m.toml").read_text(encoding="utf-8")
     assert written.splitlines()[:2] == ['name = "ahbm-pe-fitted"', 'base = "ahbm-pe"']
     assert "latency_ns = 600  # fitted to load 65536, load 1024" in written
-    shown = run(main, ["machine", "m.toml"])
-    assert "latency_ns = 600                # fitted to load 65536, load 1024" in shown.output
+    assert "latency_ns = 600                # fitted to load 65536, load 1024" in kernscope("machine", "m.toml").out
 
 
 @pytest.mark.parametrize(
@@ -79,8 +74,7 @@ def test_what_a_fit_prints_and_writes(tmp_path: Path, monkeypatch: pytest.Monkey
         ("kernel,ns\nnone.py,1\n", "dma_read.latency_ns=0:1", "measured.csv:2:"),
     ],
 )
-def test_what_cannot_be_fitted_is_told(tmp_path: Path, text: str, parameter: str, message: str) -> None:
+def test_what_cannot_be_fitted_is_told(kernscope, tmp_path, text, parameter, message):
     """Exit status 2, the line, and no traceback."""
-    words = ["machine", "fit", "ahbm-pe", lines(tmp_path, text), "--param", parameter]
-    made = click.testing.CliRunner().invoke(main, words)
-    assert made.exit_code == 2 and message in made.output and "Traceback" not in made.output, made.output
+    done = kernscope("machine", "fit", "ahbm-pe", lines(tmp_path, text), "--param", parameter)
+    assert done.status == 2 and message in done.err and "Traceback" not in done.err, done.err

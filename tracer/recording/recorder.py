@@ -34,7 +34,7 @@ from ...ir.errors import (
 from ...ir.graph import Graph
 from ...ir.grid import PROGRAM, Grid, coordinates, program_text
 from ...ir.layout import Layout, Shape
-from ...ir.ops import OPERATIONS, Operand
+from ...ir.ops import OPERATIONS, Operand, Operation
 from ...ir.source.digests import source_digest
 from ...ir.source.frames import OwnFolders
 from ...ir.source.location import Location
@@ -403,7 +403,7 @@ class Recorder:
             raise self.located(
                 SpaceError(
                     f"no engine does {operation.name} from {lie}{goal}, and nothing brings it where one does",
-                    help=f"what does {operation.name}: {reaches}" if reaches else "the machine has no engine for it",
+                    help=self._nearer(operation, twin) or f"what does {operation.name}: {reaches or 'no engine'}",
                 )
             )
         number = next((n for n, path in enumerate(route.operands) if path), -1)
@@ -416,6 +416,13 @@ class Recorder:
                 else f'make it in {where}, then write tl.move(h, "{names[wanted]}")',
             )
         )
+
+    def _nearer(self, operation: Operation, twin: int) -> str:
+        """The ``help:`` text where only what is written over lies in the wrong memory."""
+        place = self.target.place_of(operation)
+        writes = [reach.writes for reach in self.target.reaches if reach.takes(operation)]
+        there = place if any(place in names for names in writes) else next((names[0] for names in writes), "")
+        return f'make what it adds to in {there}: tl.zeros(..., space="{there}")' if twin >= 0 and there else ""
 
     def _in_place(self, reads: Sequence[Read], into: TensorHandle | Read | None) -> int:
         """The number of the operand that an operation writes over; -1 for none."""
