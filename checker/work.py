@@ -7,7 +7,7 @@ schedulers: two accounts that agree are worth more than one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from ..ir.graph import Graph
+from ..ir.indices import Index
 from ..ir.layout import Layout
 from ..ir.ops import OPERATIONS, Family, Operation
 from ..ir.tables import IntArray, Mode
@@ -88,13 +89,15 @@ def account_for(graph: Graph, machine: Machine) -> Account:
 def _homes(graph: Graph, machine: Machine) -> IntArray:
     """By node the place of its engine in the machine's list, -1 for none: the first of the operation's kind (or that
     names it) which reads every memory that the node reads and writes the one it writes. What a node reads and writes in
-    place it need only write."""
+    place it need only write; addresses beside a tensor it need not reach."""
     memory, accesses = graph.storages.memory, graph.accesses
     key = graph.nodes.op.astype(np.int64)
     written = np.full(len(graph), -1, dtype=np.int64)
     writes = accesses.mode == Mode.WRITE
     written[accesses.node[writes]] = accesses.storage[writes]
-    counted = writes | (accesses.storage != written[accesses.node])
+    outside = np.array([o.reads_from == "global" for o in OPERATIONS.values()], dtype=np.bool_)[graph.nodes.op]
+    addresses = outside[accesses.node] & (graph.storages.rank[accesses.storage] >= 0)
+    counted = writes | ((accesses.storage != written[accesses.node]) & ~addresses)
     for place in range(len(graph.target.memories)):
         for mode in (Mode.READ, Mode.WRITE):
             found = np.zeros(len(graph), dtype=np.int64)
@@ -111,6 +114,8 @@ def _home(graph: Graph, machine: Machine, node: int) -> int:
         return -1
     into = {access.storage.row: access.storage.memory.name for access in shown.writes}
     out_of = {access.storage.memory.name for access in shown.reads if access.storage.row not in into}
+    if operation.reads_from == "global":
+        out_of = {access.storage.memory.name for access in shown.reads if access.storage.is_hbm}
     for place, engine in enumerate(machine.engines):
         named = {operation.name, str(operation.kind)}
         told = (named if operation.cost == _UNLISTED else named | {str(operation.cost)}) & set(engine.ops)
@@ -159,13 +164,15 @@ class _Tile:
 
 @attrs.frozen
 class _Task:
-    """One node for the durations: its operation and its dtype, up to two operands, its result, the direction it sends
-    in, how many loads bring what it loads at once, and the ranks that share."""
+    """One node for the durations: its operation, up to three operands, its result, the direction it sends in, the
+    elements that an index names (-1: it has none), how many loads bring what it loads at once, and the ranks that
+    share."""
 
     operation: Operation
     reads: tuple[_Tile, ...]
     result: _Tile | None
     direction: str
+    named: int
     together: int
     ranks: int
 
@@ -188,8 +195,11 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
     sends = np.array([operation.kind == "link" for operation in OPERATIONS.values()], dtype=np.bool_)
     toward = np.where(sends[graph.nodes.op], toward + 1, 0)
     together = _together(graph, machine)
+    # What an index names is counted from the index.
+    counts = [_named_by_index(attributes) for attributes in graph.attributes]
+    named = np.array(counts or [-1], dtype=np.int64)[graph.nodes.attributes]
     key = graph.nodes.op.astype(np.int64)
-    for column in (home, toward, together, *columns):
+    for column in (home, toward, together, named, *columns):
         # Renumbered at each step, so that the product always fits.
         _, value = np.unique(column, return_inverse=True)
         _, key = np.unique(key * np.int64(count + 1) + value, return_inverse=True)
@@ -207,6 +217,7 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
             tuple(tile(number) for number in seen[:3] if number >= 0),
             tile(seen[3]) if seen[3] >= 0 else None,
             ("", *graph.target.directions)[int(toward[node])],
+            int(named[node]),
             int(together[node]),
             graph.ranks,
         )
@@ -215,6 +226,12 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
     duration = np.array([done for _, done in times], dtype=np.int64 if all(t < 2**63 for _, t in times) else object)
     occupancy = np.array([min(held, 2**62) for held, _ in times], dtype=np.int64)
     return occupancy[inverse], duration[inverse]
+
+
+def _named_by_index(attributes: Mapping[str, object]) -> int:
+    """How many elements of its tile a node's index names; -1 where it has none."""
+    index = attributes.get("index")
+    return int(np.count_nonzero(index.elements() >= 0)) if isinstance(index, Index) else -1
 
 
 def _together(graph: Graph, machine: Machine) -> IntArray:
@@ -231,6 +248,7 @@ def _together(graph: Graph, machine: Machine) -> IntArray:
     sizes: dict[int, int] = {}
     accesses, nodes = graph.accesses, graph.nodes
     loads = np.array([o.reads_from == "global" for o in OPERATIONS.values()], dtype=np.bool_)[nodes.op]
+    loads &= ~np.array(["index" in a for a in graph.attributes] or [False], dtype=np.bool_)[nodes.attributes]
     for row in np.flatnonzero(loads[accesses.node] & (accesses.mode == Mode.READ)).tolist():
         node = int(accesses.node[row])
         views[node] = (int(accesses.storage[row]), int(accesses.offset[row]), int(accesses.layout[row]))
@@ -265,7 +283,10 @@ def _period(machine: Machine, part: EnginePart) -> Fraction:
 
 def _moved_bytes(task: _Task) -> int:
     # A ragged load wholly outside its tensor reads nothing: the latency alone.
-    return task.reads[0].layout.nbytes if task.reads else 0
+    layout = task.reads[0].layout if task.reads else None
+    if layout is not None and task.named >= 0:
+        return task.named * layout.dtype.itemsize
+    return layout.nbytes if layout is not None else 0
 
 
 def _transfer(machine: Machine, port: Transfer, task: _Task) -> tuple[Fraction, Fraction]:

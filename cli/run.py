@@ -63,9 +63,13 @@ def run(
         check_output(output)
     job = make_job(**options)
     graph = job.graph()
-    inputs = {**random_inputs(graph, seed), **graph.defaults, **(_read(inputs_file) if inputs_file else {})}
+    given = _read(inputs_file) if inputs_file else {}
+    inputs = {**random_inputs(graph, seed), **graph.defaults, **given}
     chosen = order if order == "program" else api.schedule(graph, order, job.machine)
     done = execute(graph, inputs, chosen, poison)
+    lost = [name for name in graph.initial if name not in graph.defaults and name not in given]
+    if lost:
+        say(f"note: {', '.join(lost)}: traced with arrays, which a saved graph does not hold: --inputs FILE", err=True)
     say(f"{graph.kernel}: {len(graph):,} nodes executed in {order} order{', poisoned' if poison else ''}")
     say(table([(name, _shape(a), _range(a, done.unstored.get(name))) for name, a in done.outputs.items()]))
     for each in done.unstored.values():
@@ -73,7 +77,9 @@ def run(
     comparisons = (
         api.compare_with_launch(job.launch, inputs, done.outputs, done.unstored) if job.launch is not None else []
     )
-    say("\n".join(comparison_lines(comparisons)))
+    is_saved = job.launch is None
+    why = ": a saved graph has none, whatever its launch had; run the kernel's file" if is_saved else ""
+    say("\n".join(comparison_lines(comparisons, why)))
     for wrong in [c for c in comparisons if c.first_wrong is not None][:1]:
         assert wrong.first_wrong is not None, "chosen for it"
         told = blame_lines(graph, execution_order(graph, chosen), wrong.tensor, wrong.first_wrong)
@@ -95,10 +101,10 @@ def run(
         context.exit(1)
 
 
-def comparison_lines(comparisons: Sequence[Comparison]) -> list[str]:
-    """The outputs beside the reference, a line each."""
+def comparison_lines(comparisons: Sequence[Comparison], why: str = "") -> list[str]:
+    """The outputs beside the reference, a line each; without one, ``why`` there is none."""
     if not comparisons:
-        return ["  no reference to compare with"]
+        return [f"  no reference to compare with{why}"]
     rows = [
         (
             c.tensor,

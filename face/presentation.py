@@ -129,7 +129,7 @@ def _numbers(
     graph: Graph, launch: Launch | None, inputs: Mapping[str, Array] | None
 ) -> tuple[tuple[NumbersRow, ...], str, bool]:
     if launch is None:
-        return (), "not executed: a graph alone has no reference; give its launch", False
+        return (), "not executed: a graph alone has no reference, whatever its launch had; give the launch", False
     if launch.reference is None:
         return (), f"not executed: launch {launch.name!r} has no reference function", False
     try:

@@ -49,6 +49,7 @@ class GraphColumns:
     ``machine_toml`` describes the machine, so that a graph can be
     scheduled wherever it is loaded; empty: it was traced for a bare target. ``digests`` tell by file the text that was
     traced (:mod:`kernscope.ir.source.digests`; None: nothing is known, and places are taken as they are).
+    ``initial`` names the tensors that had values when the kernel was traced: an array stood in their place.
     ``defaults`` are the arrays the kernel was traced with: the inputs of a run that names no others; they are no part
     of a graph's identity and are not saved.
     """
@@ -73,6 +74,7 @@ class GraphColumns:
     grid: Grid = ()
     machine_toml: str = ""
     digests: Mapping[str, str] | None = None
+    initial: tuple[str, ...] = ()
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
 
     @cached_property

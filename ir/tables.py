@@ -41,11 +41,19 @@ class Mode(enum.IntEnum):
 
 
 class AccessKind(enum.IntEnum):
-    """What an access covers: a box of its storage, or a flat range of elements that no box can express.
-    (Room: stepped and clipped boxes, rows with an index, lists.)"""
+    """What an access covers: a box of its storage, or a flat range of elements that no box can express; or what an
+    :class:`~kernscope.ir.indices.Index` among its node's attributes names: rows (one dimension of a tile is indexed) or
+    a list of elements. Then its layout is the flat range from the first element to the last: what is ordered by."""
 
     BOX = 0
     RANGE = 1
+    ROWS = 2
+    LIST = 3
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether an index names the elements."""
+        return self >= AccessKind.ROWS
 
 
 class Reason(enum.IntEnum):

@@ -143,12 +143,25 @@ def access_boxes(graph: GraphColumns, rows: IntArray) -> tuple[IntArray, IntArra
     box = chosen.kind == AccessKind.BOX
     owner, low, high = [rows[box]], [lower[box]], [(lower + extents)[box]]
     for row in rows[~box].tolist():
-        start = int(accesses.offset[row])
-        for corner, extent in flat_range_boxes(shape, start, start + graph.layouts[accesses.layout[row]].span):
-            owner.append(np.array([row]))
-            low.append(np.array(corner, dtype=np.int64)[None, :])
-            high.append(low[-1] + np.array(extent, dtype=np.int64))
+        for start, stop in _flat_runs(graph, row):
+            for corner, extent in flat_range_boxes(shape, start, stop):
+                owner.append(np.array([row]))
+                low.append(np.array(corner, dtype=np.int64)[None, :])
+                high.append(low[-1] + np.array(extent, dtype=np.int64))
     return np.concatenate(owner), np.concatenate(low), np.concatenate(high)
+
+
+def _flat_runs(graph: GraphColumns, row: int) -> list[tuple[int, int]]:
+    """What an access that is no box covers, as runs of neighbouring elements of its storage: a range is one; of an
+    index, exactly what it names."""
+    accesses = graph.accesses
+    start = int(accesses.offset[row])
+    if not AccessKind(accesses.kind[row]).is_indexed:
+        return [(start, start + graph.layouts[accesses.layout[row]].span)]
+    elements = graph.attributes[graph.nodes.attributes[accesses.node[row]]]["index"].accessed() + start
+    breaks = np.flatnonzero(np.diff(elements) != 1) + 1
+    begins, ends = np.append(0, breaks), np.append(breaks, len(elements)) - 1
+    return list(zip(elements[begins].tolist(), (elements[ends] + 1).tolist(), strict=True))
 
 
 def uncovered(low: Shape, high: Shape, lower: IntArray, upper: IntArray) -> Iterator[Cells]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..ir.arrays.distinct import distinct_rows
 from ..ir.columns import GraphColumns
 from ..ir.errors import MachineError
-from ..ir.ops import OPERATIONS, Kind, Operation
+from ..ir.ops import OPERATIONS, Kind, Operation, Space
 from ..ir.tables import IntArray, Mode
 from .description import Machine
 
@@ -59,7 +59,8 @@ def node_engines(graph: GraphColumns, machine: Machine) -> IntArray:
 
 def reached_memories(graph: GraphColumns) -> tuple[IntArray, IntArray]:
     """By node the memories that it reads, as a set of bits, and the one that it writes (-1: none). What it reads and
-    writes in place is reached by writing it."""
+    writes in place is reached by writing it; addresses in scratch, of what it moves out of global memory, are read by
+    whoever issues it."""
     accesses, count = graph.accesses, len(graph.nodes)
     memory = graph.storages.memory[accesses.storage].astype(np.int64)
     is_write = accesses.mode == Mode.WRITE
@@ -68,6 +69,8 @@ def reached_memories(graph: GraphColumns) -> tuple[IntArray, IntArray]:
     written = np.full(count, -1, dtype=np.int64)
     written[accesses.node[is_write]] = accesses.storage[is_write]
     read = ~is_write & (accesses.storage != written[accesses.node])
+    from_global = OPERATIONS.mask(lambda op: op.reads_from is Space.GLOBAL)[graph.nodes.op]
+    read &= (memory == graph.target.global_memory) | ~from_global[accesses.node]
     reads = np.zeros(count, dtype=np.int64)
     np.bitwise_or.at(reads, accesses.node[read], np.int64(1) << memory[read])
     return reads, writes

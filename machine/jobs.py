@@ -133,7 +133,10 @@ def _readers(graph: GraphColumns, machine: Machine) -> IntArray:
     assert level is not None and level.bytes is not None
     accesses, nodes = graph.accesses, graph.nodes
     found = np.ones(len(nodes), dtype=np.int64)
-    rows = np.flatnonzero(OPERATIONS.loads[nodes.op[accesses.node]] & (accesses.mode == Mode.READ))
+    # What an index picks out of a tensor is another thing each time.
+    indexed = np.array(["index" in attributes for attributes in graph.attributes] or [False], dtype=np.bool_)
+    counted = OPERATIONS.loads[nodes.op] & ~indexed[nodes.attributes]
+    rows = np.flatnonzero(counted[accesses.node] & (accesses.mode == Mode.READ))
     if not len(rows):
         return found
     node = accesses.node[rows]

@@ -13,7 +13,7 @@ from ...ir.graph import Graph, Node
 from ...ir.tables import IntArray, Mode
 from .memory import memory_limit
 from .order import program_order
-from .views import Array, View
+from .views import Array, IndexedView, View
 
 __all__ = ["first_unstored_loads", "random_inputs", "ready_inputs"]
 
@@ -91,11 +91,13 @@ def _first_unstored(graph: Graph, row: int, touching: IntArray) -> int | None:
         return int(graph.accesses.node[touching[0]])
     stored = np.zeros(int(graph.storages.nbytes[row]), dtype=np.bool_)
     for access in touching.tolist():
-        view = View.of(graph.layouts[graph.accesses.layout[access]])
-        marks = view.marks(stored, int(graph.accesses.offset[access]) * view.itemsize)
+        layout = graph.layouts[graph.accesses.layout[access]]
+        index = graph.attributes[graph.nodes.attributes[graph.accesses.node[access]]].get("index")
+        view = View.of(layout) if index is None else IndexedView.of(index, layout)
+        start = int(graph.accesses.offset[access]) * view.itemsize
         if graph.accesses.mode[access] == Mode.WRITE:
-            marks[...] = True
-        elif not marks.all():
+            view.mark(stored, start)
+        elif not view.marks(stored, start).all():
             return int(graph.accesses.node[access])
     return None
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.graph import Graph, Node
 from ...ir.ops import End, Kind
 from ...ir.tables import Mode
-from .views import Array, View
+from .views import Array, IndexedView, View
 
 __all__ = ["Plan", "Plans"]
 
@@ -26,8 +26,8 @@ class Plan:
     move a message; ``is_idle`` is a marker or a wait, which moves nothing.
     """
 
-    reads: tuple[View, ...]
-    writes: tuple[View, ...]
+    reads: tuple[View | IndexedView, ...]
+    writes: tuple[View | IndexedView, ...]
     scalars: tuple[tuple[int, Any], ...]
     evaluate: Callable[..., Array]
     is_send: bool
@@ -72,11 +72,24 @@ class Plans:
         key = (self._op[node], self._attributes[node], reads, *self._layout[first:last])
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = _make(Node(self._graph, node), [self._views[i] for i in self._layout[first:last]])
+            found = self._made[key] = _make(Node(self._graph, node), self._views_of(node))
         return found
 
+    def _views_of(self, node: int) -> list[View | IndexedView]:
+        rows = range(self.access_start[node], self.access_start[node + 1])
+        index = self._graph.attributes[self._attributes[node]].get("index")
+        if index is None:
+            return [self._views[self._layout[row]] for row in rows]
+        layouts = self._graph.layouts
+        return [
+            IndexedView.of(index, layouts[self._layout[row]])
+            if self.is_hbm[self.storage[row]]
+            else self._views[self._layout[row]]
+            for row in rows
+        ]
 
-def _make(node: Node, views: Sequence[View]) -> Plan:
+
+def _make(node: Node, views: Sequence[View | IndexedView]) -> Plan:
     operation, reads = node.operation, len(node.reads)
     result = node.writes[0].layout.dtype if node.writes else None
     receives = operation.end is End.RECEIVES

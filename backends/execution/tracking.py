@@ -165,9 +165,11 @@ class ProgramTracker(_Poisoner):
         first, last = self._plans.access_start[node], self._plans.access_start[node + 1]
         middle = first + len(plan.reads)
         for row, view in zip(range(first, middle), plan.reads, strict=True):
-            self._judge_read(node, row, view)
+            if isinstance(view, View):  # the others are of global memory
+                self._judge_read(node, row, view)
         for row, view in zip(range(middle, last), plan.writes, strict=True):
-            self._judge_write(node, row, view)
+            if isinstance(view, View):
+                self._judge_write(node, row, view)
         for storage in self._given_back.get(node, ()):
             self._owner_of(storage)[...] = _NOBODY
 

@@ -8,10 +8,11 @@ import attrs
 import numpy as np
 
 from ...ir import dtypes
+from ...ir.indices import Index
 from ...ir.layout import Layout
 from ...ir.tables import IntArray
 
-__all__ = ["Array", "View"]
+__all__ = ["Array", "IndexedView", "View"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,3 +55,56 @@ class View:
         size = per_byte.itemsize
         strides = (*(stride * size for stride in self.strides), size)
         return np.ndarray((*self.shape, self.itemsize), per_byte.dtype, per_byte, start * size, strides)
+
+    def mark(self, per_byte: IntArray, start: int) -> None:
+        """Set the view's entries in an array that holds one per byte of memory."""
+        self.marks(per_byte, start)[...] = True
+
+
+@attrs.frozen(eq=False)
+class IndexedView:
+    """The elements that an index names, in bytes: as a :class:`View` to those who read and write through it. What the
+    index leaves out is read as zeros, and not written; of elements that stand in one place the last one is written."""
+
+    index: Index
+    dtype: np.dtype[Any]
+    elements: IntArray
+
+    @classmethod
+    def of(cls, index: Index, layout: Layout) -> IndexedView:
+        """The view of an index into a range of this layout."""
+        return cls(index, layout.dtype.numpy, index.elements())
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def _range(self, memory: IntArray, start: int) -> Array:
+        return np.ndarray((self.index.span,), self.dtype, memory, start)
+
+    def read(self, memory: IntArray, start: int) -> Array:
+        """A fresh copy of the elements of the range that begins at byte ``start``, in the shape of the tile."""
+        there = self.elements >= 0
+        found = self._range(memory, start)[np.where(there, self.elements, 0)]
+        if self.dtype == dtypes.bool_.numpy:
+            found = found.view(np.uint8) != 0
+        return np.where(there, found, self.dtype.type(0))
+
+    def write(self, memory: IntArray, start: int, values: Array) -> None:
+        """Write a tile to the elements of the range that begins at byte ``start``."""
+        there = self.elements >= 0
+        self._range(memory, start)[self.elements[there]] = values[there]
+
+    def marks(self, per_byte: IntArray, start: int) -> IntArray:
+        """The elements' bytes in an array that holds one entry per byte of memory, as rows to look at: to assign to
+        them use :meth:`mark`."""
+        return per_byte[self._bytes(start)]
+
+    def mark(self, per_byte: IntArray, start: int) -> None:
+        """Set the elements' entries in an array that holds one per byte of memory."""
+        per_byte[self._bytes(start)] = True
+
+    def _bytes(self, start: int) -> IntArray:
+        rows: IntArray = start + self.index.accessed()[:, None] * self.itemsize + np.arange(self.itemsize)
+        return rows

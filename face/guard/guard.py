@@ -21,6 +21,7 @@ import attrs
 from ...ir.errors import KernscopeError
 from ...tracer.kernel import Launch
 from .author_state import AuthorState
+from .children import noting_children
 from .own_streams import AuthorStreams
 from .time_limit import time_limit
 
@@ -59,7 +60,7 @@ class Guard:
         process = os.getpid()
         interrupted: list[bool] = []
         try:
-            with self._state.entered(), self._streams.entered(), _signals_kept(interrupted):
+            with noting_children(), self._state.entered(), self._streams.entered(), _signals_kept(interrupted):
                 try:
                     with time_limit(self._timeout_s, what, ends_process=self._ends_process):
                         yield

@@ -11,7 +11,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO, cast
 
+from ...ir.forms.printable import printable
 from ...ir.output import output_error
+from .children import adopt_orphans, end_left_behind
 
 __all__ = [
     "AuthorStreams",
@@ -200,6 +202,8 @@ def refuse_other_ends() -> None:
     ``os.exec`` raise ``SystemExit``. In a process that it forked, they are what they were."""
     process, thread = os.getpid(), threading.get_ident()
 
+    adopt_orphans()
+
     def refused(name: str, status: object) -> None:
         if os.getpid() != process:
             return
@@ -229,7 +233,7 @@ def refuse_other_ends() -> None:
 def end_program(status: int) -> NoReturn:
     """End the process now: what is registered to be done at exit is done, threads that an author's code has left behind
     are not waited for, and nothing of theirs reaches standard output."""
-    threading.Timer(_EXIT_S, _end_process, [status]).start()
+    threading.Timer(_EXIT_S, _end_all, [status]).start()
     with contextlib.suppress(Exception, ReaderGone):
         sys.stdout.flush()
     sys.stdout, sys.stderr = _of_author(sys.stdout), _of_author(sys.stderr)
@@ -238,4 +242,14 @@ def end_program(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
+    _end_all(status)
+
+
+def _end_all(status: int) -> NoReturn:
+    """End the process, and first those that an author's code has left running."""
+    with contextlib.suppress(Exception):
+        for name in end_left_behind():
+            os.write(
+                2, f"note: the kernel's file left a process running, which was ended: {printable(name)}\n".encode()
+            )
     _end_process(status)

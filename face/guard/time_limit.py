@@ -14,6 +14,7 @@ from ...ir.errors import TimeLimitError
 from ...ir.source.frames import code_location, is_author_file
 from ...ir.source.location import Location
 from ...linter import Diagnostic
+from .children import end_left_behind
 
 __all__ = ["DEFAULT_TIMEOUT_S", "LastWords", "time_limit"]
 
@@ -120,6 +121,8 @@ def _watched(limit: _Limit, seconds: float, last_words: LastWords) -> Iterator[N
             with contextlib.suppress(OSError):
                 last_words(error)
         finally:
+            with contextlib.suppress(Exception):
+                end_left_behind()
             _end_process(2)
 
     threading.Thread(target=watch, name="kernscope time limit", daemon=True).start()

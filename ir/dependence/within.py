@@ -80,7 +80,7 @@ def _storage_cells(graph: GraphColumns) -> tuple[IntArray, IntArray, IntArray, I
     accesses, storages = graph.accesses, graph.storages
     lower, extents, _ = boxes(accesses, storages, graph.layouts)
     row = np.arange(len(accesses))
-    ranges = np.flatnonzero(accesses.kind == AccessKind.RANGE)
+    ranges = np.flatnonzero(accesses.kind != AccessKind.BOX)
     if len(ranges):
         row, lower, extents = _split_ranges(graph, ranges, lower, extents)
     place = _places(graph)[row]
@@ -216,7 +216,7 @@ def _split_ranges(
             rows.append(row)
             lows.append((0,) * pad + corner)
             sizes.append((1,) * pad + extent)
-    kept = np.flatnonzero(accesses.kind != AccessKind.RANGE)
+    kept = np.flatnonzero(accesses.kind == AccessKind.BOX)
     row = np.concatenate([kept, np.array(rows, dtype=np.int64)])
     lower = np.concatenate([lower[kept], np.array(lows, dtype=np.int64).reshape(-1, width)])
     extents = np.concatenate([extents[kept], np.array(sizes, dtype=np.int64).reshape(-1, width)])

@@ -2,8 +2,8 @@
 
 Layout of a file: the magic line ``kernscope-graph\\n``; the length of the header as 8 bytes (little endian); the
 header, JSON in UTF-8; the columns, raw little-endian bytes one after the other in the order that the header lists; the
-SHA-256 of everything before it. The header names the operations of the column ``nodes.op``, so that codes of another
-version's operation table keep their meaning.
+offsets of the indices, likewise; the SHA-256 of everything before it. The header names the operations of the column
+``nodes.op``, so that codes of another version's operation table keep their meaning.
 
 Nothing is executed on reading. The file's own size bounds what is allocated: all lengths are checked against it, every
 value is checked for its type, and :func:`kernscope.ir.load.load_graph` verifies the graph before anyone sees it.
@@ -26,6 +26,7 @@ from .. import dtypes
 from ..columns import GraphColumns
 from ..dtypes import DType
 from ..errors import GraphFormatError, KernscopeError
+from ..indices import Index
 from ..layout import Layout, Shape
 from ..memories import Memory
 from ..ops import OPERATIONS, Kind
@@ -82,6 +83,8 @@ def _dump(graph: GraphColumns) -> bytes:
         for name in TABLES
         for column in getattr(graph, name).columns().values()
     ]
+    indices = {value: None for entry in graph.attributes for value in entry.values() if isinstance(value, Index)}
+    places = {index: place for place, index in enumerate(indices)}
     header: dict[str, Any] = {
         "version": VERSION,
         "kernel": graph.kernel,
@@ -95,19 +98,22 @@ def _dump(graph: GraphColumns) -> bytes:
         "operations": list(OPERATIONS.names),
         "layouts": [[layout.shape, layout.strides, layout.dtype.name] for layout in graph.layouts],
         "names": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.names],
-        "attributes": [{key: _encode(value) for key, value in entry.items()} for entry in graph.attributes],
+        "attributes": [{key: _encode(value, places) for key, value in entry.items()} for entry in graph.attributes],
+        "indices": [[index.shape, index.offsets.shape, index.steps] for index in indices],
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
         "unentered_scopes": list(graph.unentered_scopes),
+        "initial": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.initial],
         "rows": {name: len(getattr(graph, name)) for name in TABLES},
     }
     if not graph.is_scoped:
         header["nodes_by_rank"] = np.bincount(graph.nodes.rank, minlength=graph.ranks).tolist()
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
+    columns += [index.offsets.astype("<i8", copy=False).tobytes() for index in indices]
     body = b"".join([_MAGIC, len(text).to_bytes(8, "little"), text, *columns])
     return body + hashlib.sha256(body).digest()
 
 
-def _encode(value: Any) -> Any:
+def _encode(value: Any, places: Mapping[Index, int]) -> Any:
     match value:
         case bool() | int() | str() | None:
             return value
@@ -115,8 +121,10 @@ def _encode(value: Any) -> Any:
             return {"float": value.hex()}
         case DType():
             return {"dtype": value.name}
+        case Index():
+            return {"index": places[value]}
         case tuple() | list():
-            return [_encode(item) for item in value]
+            return [_encode(item, places) for item in value]
     raise AssertionError(f"an attribute of type {type(value)}")
 
 
@@ -181,6 +189,8 @@ def _parse(data: bytes) -> dict[str, Any]:
             f"version {version!r}, this kernscope reads {VERSION}",
             help="trace again, or use the kernscope that wrote it",
         )
+    counts, columns_end = _row_counts(header["rows"], len(body) - start - length)
+    indices = _indices(_of(list, header["indices"]), body[start + length + columns_end :])
     fields: dict[str, Any] = {
         "kernel": _of(str, header["kernel"]),
         "machine": _of(str, header["machine"]),
@@ -190,13 +200,15 @@ def _parse(data: bytes) -> dict[str, Any]:
         "names": tuple(_of(str, name) for name in _of(list, header["names"])),
         "layouts": tuple(_layout(entry) for entry in _of(list, header["layouts"])),
         "attributes": tuple(
-            {_of(str, key): _decode(value, key in _NUMBERS) for key, value in _of(dict, entry).items()}
+            {_of(str, key): _decode(value, key in _NUMBERS, indices) for key, value in _of(dict, entry).items()}
             for entry in _of(list, header["attributes"])
         ),
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
         "unentered_scopes": tuple(_of(int, entry) for entry in _of(list, header.get("unentered_scopes", []))),
+        "initial": tuple(_of(str, name) for name in _of(list, header.get("initial", []))),
     }
-    fields.update(_columns(_of(dict, header["rows"]), body[start + length :], _of(list, header["operations"])))
+    columns = body[start + length : start + length + columns_end]
+    fields.update(_columns(counts, columns, _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)
     # Something that the file holds for each rank bounds their number: a scope, or where there is none, a count.
     counts = _of(list, header.get("nodes_by_rank", []))
@@ -208,14 +220,39 @@ def _parse(data: bytes) -> dict[str, Any]:
     return {**fields, "ranks": ranks, "buffers": _integer(header["buffers"], 0), "grid": grid}
 
 
-def _columns(rows: Mapping[str, Any], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:
-    counts = {name: _integer(rows[name], 0) for name in TABLES}
+def _row_counts(rows: Any, room: int) -> tuple[dict[str, int], int]:
+    """The rows of each table, and the bytes that their columns take of those there are."""
+    counts = {name: _integer(_of(dict, rows)[name], 0) for name in TABLES}
     needed = sum(
         counts[name] * sum(np.dtype(dtype).itemsize for dtype in table.dtypes.values())
         for name, table in TABLES.items()
     )
-    if needed != len(data):
-        raise _bad(f"its columns take {needed:,} bytes, but there are {len(data):,}")
+    if needed > room:
+        raise _bad(f"its columns take {needed:,} bytes, but there are {room:,}")
+    return counts, needed
+
+
+def _indices(entries: Sequence[Any], data: memoryview) -> list[Index]:
+    """The indices, whose offsets are the rest of the file."""
+    found: list[Index] = []
+    at = 0
+    for entry in entries:
+        shape, own, steps = (_shape(part, 0) for part in _of(list, entry))
+        nbytes = 8 * math.prod(own)
+        if max(math.prod(shape), math.prod(own)) > _LARGEST or nbytes > len(data) - at:
+            raise _bad("an index of more elements than the file has")
+        offsets = np.frombuffer(data, dtype="<i8", count=nbytes // 8, offset=at).astype(np.int64).reshape(own)
+        at += nbytes
+        index = Index(shape, offsets, steps)
+        if not index.is_sound or index.span > _LARGEST:
+            raise _bad("an index that names no elements")
+        found.append(index)
+    if at != len(data):
+        raise _bad(f"its columns take {at:,} bytes with the indices, but there are {len(data):,}")
+    return found
+
+
+def _columns(counts: Mapping[str, int], data: memoryview, operations: Sequence[Any]) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     at = 0
     for name, table in TABLES.items():
@@ -334,7 +371,7 @@ def _fault(entry: Any) -> BoundsFault:
     return BoundsFault(_integer(node, 0), _integer(storage, 0), _shape(lower), _shape(upper))
 
 
-def _decode(value: Any, is_number: bool) -> Any:
+def _decode(value: Any, is_number: bool, indices: Sequence[Index]) -> Any:
     """An attribute; where it is a number that a kernel computes with, its operation's rule says how large it can be."""
     match value:
         case bool() | str() | None:
@@ -342,9 +379,11 @@ def _decode(value: Any, is_number: bool) -> Any:
         case int():
             return value if is_number else _integer(value)
         case list():
-            return tuple(_decode(item, is_number) for item in value)
+            return tuple(_decode(item, is_number, indices) for item in value)
         case {"float": str(text)} if len(value) == 1:
             return float.fromhex(text)
         case {"dtype": str(name)} if len(value) == 1:
             return dtypes.of(name)
+        case {"index": int(place)} if len(value) == 1 and 0 <= place < len(indices):
+            return indices[place]
     raise _bad("an attribute of a kind that no operation has")

@@ -3,7 +3,7 @@ code."""
 
 from __future__ import annotations
 
-from . import movement, random_numbers, rearranging, reductions
+from . import atomics, movement, random_numbers, rearranging, reductions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -38,6 +38,7 @@ __all__ = [
     "Space",
     "Work",
     "WorkKind",
+    "atomics",
     "cast_array",
     "check_scalar",
     "common_dtype",

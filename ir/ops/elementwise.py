@@ -94,6 +94,15 @@ def _shifts(operands: Sequence[Operand]) -> DType:
     common = _bits(operands)
     if common.kind == "bool":
         raise DTypeError("shift of bool", help="convert it first: h.to(tl.int32)")
+    by, bits = operands[1], 8 * common.itemsize
+    if isinstance(by, int) and not 0 <= by < bits:
+        # Devices do not agree on what is left: nothing, or a shift by the remainder.
+        raise DTypeError(
+            f"a shift of {common} by {by}: it has {bits} bits, and shifts by 0 to {bits - 1}",
+            help="shift the other way"
+            if -bits < by < 0
+            else "shift by fewer bits, or widen the tensor: h.to(tl.int64)",
+        )
     return common
 
 
@@ -400,7 +409,8 @@ def not_(x: Array) -> Array:
 
 @_elementwise(_shifts, Cost.SIMPLE)
 def shl(a: Array, b: Array) -> Array:
-    """``a << b`` of integers; bits shifted out are lost. Example: ``code << 4``."""
+    """``a << b`` of integers; bits shifted out are lost; a constant ``b`` is less than the bits that there are.
+    Example: ``code << 4``."""
     return np.asarray(np.left_shift(a, b))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import DTypeError, ShapeError
+from ..indices import Index
 from ..layout import Layout, Shape
 from .elementwise import TABLE
 from .numbers import Array, cast_array
@@ -41,8 +42,9 @@ __all__: list[str] = []
 
 
 def _moved(operands: Sequence[Operand], result: Layout) -> Work:
-    """Bytes of the box moved: of the source (a ragged load moves less than it fills; one wholly outside, nothing)."""
-    return (sum(o.nbytes for o in operands if isinstance(o, Layout)), 0, 0)
+    """Bytes of the box moved: of the source (a ragged load moves less than it fills; one wholly outside, nothing). What
+    its address was computed from, the operands behind it, is waited for and not moved."""
+    return (operands[0].nbytes if operands and isinstance(operands[0], Layout) else 0, 0, 0)
 
 
 def _mnk(operands: Sequence[Operand], result: Layout) -> Work:
@@ -63,8 +65,21 @@ def _same(operands: Sequence[Operand]) -> tuple[Shape, DType]:
 
 
 def _filled(
-    operands: Sequence[Operand], *, shape: Shape, dtype: DType, pad: Scalar | None = None, at: Shape | None = None
+    operands: Sequence[Operand],
+    *,
+    shape: Shape,
+    dtype: DType,
+    pad: Scalar | None = None,
+    at: Shape | None = None,
+    index: Index | None = None,
 ) -> tuple[Shape, DType]:
+    return shape, dtype
+
+
+def _stored(operands: Sequence[Operand], *, index: Index | None = None) -> tuple[Shape, DType]:
+    shape, dtype = _same(operands[:1])
+    if index is not None and index.shape != shape:
+        raise ShapeError(f"a tile of shape {shape} by an index of {index.shape}", help="both need one shape")
     return shape, dtype
 
 
@@ -97,7 +112,16 @@ def _declared(
 # --- memory ---------------------------------------------------------------------------------------------------------
 
 
-@_declared(Family.MEMORY, Kind.TRANSFER, "memory/dma_read", _filled, _moved, reads_from=Space.GLOBAL, asynchronous=True)
+@_declared(
+    Family.MEMORY,
+    Kind.TRANSFER,
+    "memory/dma_read",
+    _filled,
+    _moved,
+    reads_from=Space.GLOBAL,
+    then_from=(Space.SCRATCH,),
+    asynchronous=True,
+)
 def load(
     *sources: Array,
     shape: Shape,
@@ -106,20 +130,22 @@ def load(
     operands: Sequence[Operand],
     pad: Scalar | None = None,
     at: Shape | None = None,
+    index: Index | None = None,
 ) -> Array:
     """Read a region of HBM, or elements from a pointer, into scratch. Example: ``q = tl.load(t[0:128, :])``."""
     if pad is None:
         return sources[0].reshape(shape)
     tile = np.full(shape, cast_array(pad, dtype), dtype=dtype.numpy)
     if sources:
-        assert at is not None
-        (inside,) = sources
+        inside, at = sources[0], (0,) * len(shape) if at is None else at
+        if index is not None:  # what is read of elements that it leaves out means nothing
+            inside = np.where(index.elements() >= 0, inside, tile.flat[0])
         tile[tuple(slice(a, a + n) for a, n in zip(at, inside.shape, strict=True))] = inside
     return tile
 
 
-@_declared(Family.MEMORY, Kind.TRANSFER, "memory/dma_write", _same, _moved, writes_to=Space.GLOBAL)
-def store(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
+@_declared(Family.MEMORY, Kind.TRANSFER, "memory/dma_write", _stored, _moved, writes_to=Space.GLOBAL)
+def store(x: Array, *addresses: Array, result: DType, operands: Sequence[Operand], index: Index | None = None) -> Array:
     """Write a tile to HBM. Example: ``tl.store(o[0:128, :], acc / l)``."""
     return x
 

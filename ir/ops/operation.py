@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from ..dtypes import DType
+from ..indices import Index
 from ..layout import Layout, Shape
 
 __all__ = [
@@ -141,7 +142,8 @@ class Operation:
     ``result`` (the dtype of the result) among the static values and returns an array of exactly that dtype.
     ``work(operands, result)`` counts what has to be done, with no machine in it.
     ``kind`` is that of the engine it runs on, ``cost`` its class among those of the elementwise kind (the others have
-    none). Its operands lie in ``reads_from``, its result in ``writes_to``; ``end`` says which end of a message it is,
+    none). Its operands lie in ``reads_from`` (those after the first, where ``then_from`` names places: in these, the
+    last of them for all that follow), its result in ``writes_to``; ``end`` says which end of a message it is,
     if any; ``linear`` in which operands its result is linear, if in any; ``copies``, that it writes its operand,
     unchanged, to a place that is named.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
@@ -159,6 +161,7 @@ class Operation:
     doc: str
     cost: Cost | None = None
     reads_from: Space = Space.SCRATCH
+    then_from: tuple[Space, ...] = ()
     writes_to: Space = Space.SCRATCH
     end: End | None = None
     linear: Linear | None = None
@@ -173,6 +176,19 @@ class Operation:
     def work_kind(self) -> WorkKind:
         """The meaning of the three work numbers."""
         return _WORK_OF[self.kind]
+
+    def space_of(self, place: int) -> Space:
+        """Where the operand at a place (among those that are tensors) lies."""
+        if place == 0 or not self.then_from:
+            return self.reads_from
+        return self.then_from[min(place, len(self.then_from)) - 1]
+
+    def work_of(self, operands: Sequence[Operand], result: Layout, static: Mapping[str, Any]) -> Work:
+        """The work of a node: of one with an index, the bytes of the elements that it names."""
+        index = static.get("index")
+        if isinstance(index, Index):
+            return (index.count * result.dtype.itemsize, 0, 0)
+        return self.work(operands, result)
 
     @property
     def engine(self) -> str:

@@ -19,8 +19,9 @@ from ..columns import expect_graph
 from ..dependence.regions import boxes
 from ..dtypes import ALL as DTYPES
 from ..errors import InvalidGraphError, KernscopeError
-from ..graph import Graph
+from ..graph import Graph, Node
 from ..grid import dealt
+from ..indices import Index
 from ..layout import Layout
 from ..ops import OPERATIONS, Kind, Operand, Space
 from ..tables import UNPLACED, AccessKind, IntArray, Mode, Reason, Table
@@ -280,6 +281,16 @@ def _allocations(graph: Graph) -> Iterator[str]:
 
 
 @_rule(_MEANING)
+def _initial_values(graph: Graph) -> Iterator[str]:
+    """Initial values are those of tensors in global memory, each of which is named once."""
+    for name, count in Counter(graph.initial).items():
+        if name not in graph.tensors:
+            yield f"{name!r} has initial values, and is no tensor"
+        elif count > 1:
+            yield f"{name!r} has initial values {count} times"
+
+
+@_rule(_MEANING)
 def _commands(graph: Graph) -> Iterator[str]:
     """A command's nodes follow each other in one rank, and it is named by its first."""
     command, own = graph.nodes.command, np.arange(len(graph.nodes))
@@ -455,7 +466,8 @@ def _accesses_inside(graph: Graph) -> Iterator[str]:
             yield f"access {row} of node %{int(accesses.node[row])} {what}"
     if not np.any(outside) and all(layouts[number].is_dense for number in np.unique(whole).tolist()):
         _, _, exact = boxes(accesses, storages, layouts)
-        for row in np.flatnonzero(exact == (accesses.kind == AccessKind.RANGE)).tolist():
+        flat = accesses.kind <= AccessKind.RANGE
+        for row in np.flatnonzero(flat & (exact == (accesses.kind == AccessKind.RANGE))).tolist():
             yield f"access {row} of node %{int(accesses.node[row])} says {AccessKind(accesses.kind[row]).name}"
 
 
@@ -489,14 +501,16 @@ def _judge(graph: Graph, index: int) -> str:
     reads, writes = node.reads, node.writes
     if (node.channel >= 0) != (operation.end is not None):
         return f"{operation.name} and channel {node.channel}"
-    for access in (*reads, *writes):
-        space = operation.writes_to if access.mode is Mode.WRITE else operation.reads_from
+    for place, access in enumerate((*reads, *writes)):
+        space = operation.writes_to if access.mode is Mode.WRITE else operation.space_of(place)
         if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
     if operation.kind is not Kind.NONE:
         written = {access.storage.row for access in writes}
         # What is written in place is reached by writing it.
-        read = sorted({a.storage.memory.name for a in reads if a.storage.row not in written})
+        # So are addresses of what comes out of the global memory: by whoever issues it.
+        moved = [a for a in reads if a.storage.is_hbm or operation.reads_from is not Space.GLOBAL]
+        read = sorted({a.storage.memory.name for a in moved if a.storage.row not in written})
         into = next((access.storage.memory.name for access in writes), None)
         if graph.target.engine_for(operation, read, into) < 0:
             where = f"{' and '.join(read) or 'nothing'} into {into or 'nothing'}"
@@ -510,12 +524,15 @@ def _judge(graph: Graph, index: int) -> str:
     try:
         shape, dtype = operation.rule(operands, **node.static)
         result = Layout.dense(shape, dtype)
-        work = operation.work(operands, result)
+        work = operation.work_of(operands, result, node.static)
     except KernscopeError as error:
         return f"{operation.name}: {error.message}"
     except (TypeError, ValueError, AssertionError, AttributeError, IndexError):
         return f"{operation.name} cannot have the operands {operands} with {node.static}"
-    if writes and (writes[0].layout.shape != shape or writes[0].layout.dtype is not dtype):
+    if fault := _judge_index(node):
+        return fault
+    plain = [access.layout for access in writes if not access.kind.is_indexed]
+    if plain and (plain[0].shape != shape or plain[0].dtype is not dtype):
         return f"{operation.name} writes {writes[0].layout!r}, its rule gives {result!r}"
     if writes and writes[0].layout.is_broadcast:
         return f"{operation.name} writes a broadcast view"
@@ -524,6 +541,24 @@ def _judge(graph: Graph, index: int) -> str:
     tensors = [operand.dtype for operand in operands if isinstance(operand, Layout)]
     if operation.kind is not Kind.NONE and node.dtype is not (tensors[0] if tensors else dtype):
         return f"{operation.name} states its work in {node.dtype}"
+    return ""
+
+
+def _judge_index(node: Node) -> str:
+    """An index stands among the attributes of exactly the nodes that access global memory by one, and covers the range
+    that they state."""
+    index = node.attributes.get("index")
+    for access in node.accesses:
+        if access.kind.is_indexed != (access.storage.is_hbm and index is not None):
+            return f"{access} is of kind {access.kind.name}, and the index is {index!r}"
+        if not access.kind.is_indexed:
+            continue
+        if not isinstance(index, Index) or not index.is_sound:
+            return f"{index!r} is no index"
+        if (access.kind is AccessKind.ROWS) != index.is_rows:
+            return f"{access} says {access.kind.name}, by {index!r}"
+        if access.layout != Layout.dense((index.span,), access.storage.layout.dtype):
+            return f"{access} shows {access.layout!r}, {index!r} spans {index.span} elements"
     return ""
 
 

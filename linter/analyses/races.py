@@ -137,7 +137,9 @@ def _shared_views(graph: Graph) -> _Views | None:
     hbm, storage, rank, write = hbm[shared], storage[shared], rank[shared], write[shared]
     node = accesses.node[hbm]
     stack = nodes.stack[node]
-    views = distinct_rows(storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm])
+    # Of what an index names, the offset and the layout are but the range.
+    by_index = np.where(accesses.kind[hbm] >= AccessKind.ROWS, nodes.attributes[node], -1)
+    views = distinct_rows(storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm], by_index)
     first = views.first
     grouped = np.argsort(views.which, kind="stable")
     return _Views(
@@ -155,7 +157,7 @@ def _overlapping(graph: Graph, views: _Views) -> tuple[IntArray, IntArray]:
     """Pairs of views of different ranks that share an element, one of them writing; each pair once."""
     lower, extents, _ = boxes(graph.accesses, graph.storages, graph.layouts)
     lower, upper = lower[views.row], lower[views.row] + extents[views.row]
-    ranges = graph.accesses.kind[views.row] == AccessKind.RANGE
+    ranges = graph.accesses.kind[views.row] != AccessKind.BOX
     found = [np.zeros((0, 2), dtype=np.int64)]
     for storage in distinct(views.storage).tolist():
         chosen = np.flatnonzero(views.storage == storage)
@@ -230,6 +232,9 @@ def _share_elements(graph: Graph, views: _Views, a: int, b: int) -> bool:
 
 def _elements(graph: Graph, row: int) -> IntArray:
     """The elements that an access shows, as numbers within its storage."""
+    if AccessKind(graph.accesses.kind[row]).is_indexed:
+        index = graph.attributes[graph.nodes.attributes[graph.accesses.node[row]]]["index"]
+        return np.asarray(index.accessed() + graph.accesses.offset[row])
     layout = graph.layouts[graph.accesses.layout[row]]
     elements = np.array([int(graph.accesses.offset[row])], dtype=np.int64)
     for n, stride in zip(layout.shape, layout.strides, strict=True):

@@ -52,7 +52,7 @@ def _is_output(graph: Graph, unstored: Unstored) -> bool:
     nothing is loaded from it that was not stored before, and not all that is stored is loaded again. Another rank's
     stores may come before any load. KS501 speaks of what is lost beyond its edge."""
     row, accesses, ranks = unstored.storage, graph.accesses, graph.nodes.rank
-    if unstored.name in graph.defaults:
+    if unstored.name in graph.initial:
         return False
     if any(fault.storage == row and graph[fault.node].op == "store" for fault in graph.bounds_faults):
         return False

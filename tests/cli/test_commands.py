@@ -275,3 +275,26 @@ def test_a_report_is_a_page(kernscope, good, tmp_path, name):
     )
     assert kernscope("report", good, "--no-run", "-o", "page.html").status == 0
     assert kernscope("report", good, "--no-run", "-o", "page").status == 0
+
+
+def test_what_a_saved_graph_has_lost_is_said(kernscope, good, write, tmp_path):
+    """Its launch's reference, and the arrays that it was traced with; what is given is not lost."""
+    assert kernscope("trace", good, "-o", "plain.ksg").status == 0
+    done = kernscope("run", "plain.ksg")
+    assert done.status == 0 and "no reference to compare with: a saved graph has none" in done.out and done.err == ""
+    assert "whatever its launch had" in kernscope("report", "plain.ksg").out
+    path = write(
+        """
+        import numpy as np
+
+        @ks.launch("small", x=np.ones((4, 4), np.float32), o=ks.hbm((4, 4), "f32"))
+        @ks.kernel
+        def twice(x, o):
+            tl.store(o[:, :], tl.load(x[:, :]) * 2.0)
+        """
+    )
+    assert kernscope("trace", path, "-o", "twice.ksg").status == 0
+    lost = "note: x: traced with arrays, which a saved graph does not hold: --inputs FILE\n"
+    assert kernscope("run", "twice.ksg").err == lost and kernscope("run", path).err == ""
+    np.savez(tmp_path / "in.npz", x=np.ones((4, 4), np.float32))
+    assert kernscope("run", "twice.ksg", "--inputs", "in.npz").err == ""

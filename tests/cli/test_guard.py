@@ -456,3 +456,52 @@ def test_what_python_itself_can_do_is_as_before(module, tmp_path, command, body)
     module("import sys", body)
     done = program(tmp_path, command, "mine.py")
     assert done.returncode == 0 and "KE901" not in done.stdout + done.stderr, done
+
+
+LEFT = {
+    "a child": 'import subprocess; subprocess.Popen(["sleep", "251"])',
+    "in a session of its own": 'import subprocess; subprocess.Popen(["sleep", "251"], start_new_session=True)',
+    "behind a shell that has ended": 'import os; os.system("sleep 251 > /dev/null 2>&1 &")',
+    "with a child of its own": 'import subprocess; subprocess.Popen(["sh", "-c", "sleep 251; true"])',
+}
+
+
+def sleepers() -> set[int]:
+    """The processes of that one time to sleep, by their numbers."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes() == b"sleep\0251\0":
+                found.add(int(folder.name))
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize("how", LEFT)
+@pytest.mark.parametrize("where", ["import", "kernel", "reference"])
+def test_processes_that_a_kernels_file_leaves_running_are_ended(module, tmp_path, how, where):
+    """However they were started, and said; the result is what it is, and processes of others go on."""
+    with subprocess.Popen(["sleep", "251"]) as others:
+        known = sleepers()
+        try:
+            before, kernel = (LEFT[how] if where == "import" else ""), (LEFT[how] if where == "kernel" else "pass")
+            call = f"exec({LEFT[how]!r})"
+            reference = f"reference=lambda x: [{call}, x][1]" if where == "reference" else ""
+            path = module(before, kernel, reference)
+            done = program(tmp_path, "run" if where == "reference" else "lint", path)
+            assert done.returncode == 0, done
+            assert "note: the kernel's file left a process running, which was ended: s" in done.stderr
+            assert sleepers() <= known and others.poll() is None
+        finally:
+            for left in sleepers() - known:
+                os.kill(left, signal.SIGKILL)
+            others.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_process_that_is_waited_for_is_none_that_is_left(module, tmp_path):
+    """Nothing is said of it, nor of one that the file itself ends as the program does."""
+    at_exit = 'import atexit, subprocess; p = subprocess.Popen(["sleep", "251"]); atexit.register(p.kill)'
+    for before in ('import subprocess; subprocess.run(["true"])', at_exit):
+        done = program(tmp_path, "lint", module(before))
+        assert done.returncode == 0 and "left a process running" not in done.stderr, done

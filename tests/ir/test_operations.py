@@ -61,6 +61,8 @@ def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
         "store",
         "move",
         "copy_to",
+        "atomic",
+        "fetch",
         "dot",
     ]
     listed += [*ORDER, "join", "randint", "rand", "randn"]
@@ -88,6 +90,8 @@ def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
         "store": "memory/dma_write",
         "move": "memory/move",
         "copy_to": "math/copy",
+        "atomic": "memory/atomic",
+        "fetch": "memory/fetch",
         "dot": "gemm/dot",
         "send": "ipcq/ipcq_copy",
         "recv": "",
@@ -125,8 +129,8 @@ def test_what_an_elementwise_operation_costs_is_asked_for() -> None:
 def test_roles_follow_from_what_an_operation_does() -> None:
     """Each mask names the operations that the language means by it."""
     named = {
-        "loads": {"load"},
-        "stores": {"store"},
+        "loads": {"load", "fetch"},
+        "stores": {"store", "atomic"},
         "copies": {"copy_to"},
         "sends": {"send"},
         "receives": {"recv", "recv_async"},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import kernscope as ks
@@ -157,6 +158,9 @@ WRONG: list[tuple[tuple[Any, ...], Any, str]] = [
     (("bounds_faults",), [[0, -1, [0], [1]]], "the number -1 is out of range"),
     (("bounds_faults",), [[0, 0, [0]]], "its header does not hold together"),
     (("unentered_scopes",), [0.0], "a float where a int belongs"),
+    (("initial",), "x", "a str where a list belongs"),
+    (("initial",), [1], "a int where a str belongs"),
+    (("initial",), ["nowhere"], "'nowhere' has initial values, and is no tensor"),
 ]
 
 
@@ -236,3 +240,19 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """With what the system says."""
     path = tmp_path / "nothing.ksg"
     assert refusal(path) == f"cannot read {str(path)!r}: No such file or directory"
+
+
+def test_a_saved_graph_knows_which_tensors_had_values(path: Path) -> None:
+    """So the linter says of it what it says of the trace: an output that began with an array keeps a part of it."""
+
+    def halves(x: ks.HbmTensor, o: ks.HbmTensor) -> None:
+        tl.store(o[:4, :], tl.load(x[:4, :]))
+
+    x = np.ones((8, 8), np.float32)
+    for began, expected in ((np.zeros((8, 8), np.float32), False), (ks.hbm((8, 8), "f32"), True)):
+        graph = ks.trace(halves, x, began)
+        graph.save(path)
+        loaded = ks.load(path)
+        assert loaded == graph and loaded.initial == graph.initial
+        for each in (graph, loaded):
+            assert bool(ks.lint(each).of("KS504")) is expected

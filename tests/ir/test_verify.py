@@ -117,6 +117,8 @@ def with_attributes(attributes: dict[str, Any]) -> Damage:
 
 
 DAMAGES: dict[str, Damage] = {
+    "initial values of what is no tensor": lambda graph: attrs.evolve(graph, initial=("nowhere",)),
+    "initial values twice": lambda graph: attrs.evolve(graph, initial=(next(iter(graph.tensors)),) * 2),
     "a grid of too many axes": lambda graph: attrs.evolve(graph, grid=(1, 1, 1, 2)),
     "a line before the first": one("frames.line", 1, -3),
     "a column before the first": one("frames.column", 0, -2),
@@ -191,6 +193,12 @@ DAMAGES: dict[str, Damage] = {
 
 
 EXPECTED: dict[str, list[str]] = {
+    "initial values of what is no tensor": [
+        "initial-values: 'nowhere' has initial values, and is no tensor",
+    ],
+    "initial values twice": [
+        f"initial-values: {next(iter(GRAPH.tensors))!r} has initial values 2 times",
+    ],
     "a line before the first": [
         "places: frame 1 is at line -3, column 4",
     ],
@@ -449,7 +457,7 @@ def test_the_damages_meet_every_rule() -> None:
 INDICES = {
     "nodes.op": len(OPERATIONS), "nodes.rank": 2, "nodes.attributes": len(GRAPH.attributes), "nodes.dtype": len(DTYPES),
     "nodes.command": len(GRAPH), "accesses.node": len(GRAPH), "accesses.storage": len(GRAPH.storages),
-    "accesses.layout": len(GRAPH.layouts), "accesses.mode": 2, "accesses.kind": 2,
+    "accesses.layout": len(GRAPH.layouts), "accesses.mode": 2, "accesses.kind": 4,
     "storages.memory": len(GRAPH.target.memories), "storages.layout": len(GRAPH.layouts),
     "storages.name": len(GRAPH.names), "storages.born": len(GRAPH) + 1, "scopes.rank": 2,
     "scopes.name": len(GRAPH.names), "channels.sender": 2, "channels.receiver": 2, "channels.direction": 2,

@@ -328,3 +328,21 @@ def test_a_store_with_its_arguments_swapped_is_told_so() -> None:
 def test_a_keyword_of_another_language_gets_its_answer(use: Callable[[Any], Any], help: str) -> None:
     """Whatever stands beside it; any other unknown keyword, and too many arguments, the signature."""
     assert help in refused(lambda h, x: use(x), ks.ArgumentError).help
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("i8", 8), ("u8", 8), ("i16", 16), ("i32", 32), ("u32", 32), ("i64", 64)])
+def test_a_shift_by_more_than_there_is_is_refused(dtype: str, bits: int) -> None:
+    """Devices do not agree on what is left. Up to the last bit all is well, and how far a tile shifts is not known."""
+
+    def kernel(x: ks.HbmTensor, *, by: int, left: bool) -> None:
+        code = tl.load(x[:])
+        tl.store(x[:], code << by if left else code >> by)
+        tl.store(x[:], code << code)
+
+    for left in (True, False):
+        for by in (0, 1, bits - 1):
+            ks.trace(kernel, ks.hbm((8,), dtype), by=by, left=left)
+        for by in (bits, bits + 8, -1):
+            with pytest.raises(ks.DTypeError, match=r"by -?\d+: it has|does not fit") as caught:
+                ks.trace(kernel, ks.hbm((8,), dtype), by=by, left=left)
+            assert caught.value.help and caught.value.places

@@ -12,6 +12,7 @@ from ...ir.errors import KernscopeError
 from ...ir.layout import Layout
 from ...ir.memories import Memory
 from ...ir.ops import OPERATIONS, Operand
+from ...ir.tables import AccessKind
 from .rows import NodeKind, Rows
 
 __all__ = ["Plan", "Planner", "Static", "plain_scalar", "scalar_key"]
@@ -59,12 +60,14 @@ class Planner:
         scalars = tuple((i, o) for i, o in enumerate(operands) if not isinstance(o, Layout))
         attributes: Static = (*static, ("scalars", scalars)) if scalars else static
         tensor_dtypes = [o.dtype for o in operands if isinstance(o, Layout)]
+        index = dict(static).get("index")
         self._rows.kinds.append(
             NodeKind(
                 OPERATIONS.code(name),
                 self._attribute_number(attributes),
-                *operation.work(operands, result),
+                *operation.work_of(operands, result, dict(static)),
                 (tensor_dtypes[0] if tensor_dtypes else dtype).index,
+                -1 if index is None else AccessKind.ROWS if index.is_rows else AccessKind.LIST,
             )
         )
         plan = self.known[key] = Plan(

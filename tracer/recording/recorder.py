@@ -763,5 +763,6 @@ class Recorder:
             grid=self.grid,
             machine_toml=machine_toml,
             digests={file: source_digest(file) for file in dict.fromkeys(place.file for place in sites.frames)},
+            initial=tuple(defaults),
             defaults=dict(defaults),
         )

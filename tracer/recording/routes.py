@@ -74,7 +74,10 @@ class Router:
             for made in self._made_in(operation, reach, able, wanted):
                 after = self.path(made, (wanted,)) if wanted >= 0 and made != wanted else ()
                 before = [
-                    self.path(place, (made,) if number == in_place else self._places(reach.reads))
+                    ()
+                    # Addresses of what comes out of the global memory are read by whoever issues the transfer.
+                    if operation.reads_from is Space.GLOBAL and place != target.global_memory
+                    else self.path(place, (made,) if number == in_place else self._places(reach.reads))
                     for number, place in enumerate(reads)
                 ]
                 if after is None or None in before or (after and fixed):

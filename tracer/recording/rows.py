@@ -41,7 +41,8 @@ _NODE, _ACCESS, _STORAGE = 4, 3, 5
 
 @attrs.frozen
 class NodeKind:
-    """The columns of a node that its plan fixes: operation code, attributes, work, dtype."""
+    """The columns of a node that its plan fixes: operation code, attributes, work, dtype; and the kind of its accesses
+    of global memory, -1 where no index names them."""
 
     code: int
     attributes: int
@@ -49,6 +50,7 @@ class NodeKind:
     work1: int
     work2: int
     dtype: int
+    index_kind: int = -1
 
 
 class Rows:
@@ -121,7 +123,7 @@ class Rows:
         """All nodes; the columns that kinds fix are looked up in them."""
         rows = _matrix(self.nodes, _NODE)
         count = len(rows)
-        kinds = np.array([attrs.astuple(kind) for kind in self.kinds], dtype=np.int64).reshape(-1, 6)[rows[:, 0]]
+        kinds = np.array([attrs.astuple(kind) for kind in self.kinds], dtype=np.int64).reshape(-1, 7)[rows[:, 0]]
         channel = np.full(count, -1, dtype=np.int64)
         for node, used in self.channels:
             channel[node] = used
@@ -183,7 +185,11 @@ class Rows:
         }
         flat: AccessTable = AccessTable.make(kind=np.zeros(len(rows)), **columns)
         _, _, exact = boxes(flat, storages, tuple(self.layouts))
-        table: AccessTable = AccessTable.make(kind=np.where(exact, AccessKind.BOX, AccessKind.RANGE), **columns)
+        kind = np.where(exact, AccessKind.BOX, AccessKind.RANGE)
+        by_index = np.array([k.index_kind for k in self.kinds], dtype=np.int64)[_matrix(self.nodes, _NODE)[:, 0]]
+        of_node = by_index[columns["node"]]
+        indexed = (of_node >= 0) & (rows[:, 0] < len(self.hbm_names))
+        table: AccessTable = AccessTable.make(kind=np.where(indexed, of_node, kind), **columns)
         return table
 
     def scope_table(self, number: Callable[[str], int]) -> ScopeTable:
