@@ -30,6 +30,7 @@ class EngineColour:
 ENGINE_COLOURS: dict[str, EngineColour] = {
     "dma_read": EngineColour("#56b4e9", "#06141d", "#dff1fc", "#143546"),
     "dma_write": EngineColour("#0072b2", "#ffffff", "#b4d5ec", "#0a4068"),
+    "dma": EngineColour("#2f8fcb", "#000000", "#cbe4f5", "#0f3b56"),
     "gemm": EngineColour("#d55e00", "#000000", "#fbe3d1", "#4a2608"),
     "math": EngineColour("#009e73", "#000000", "#d5f0e7", "#0c382c"),
     "link": EngineColour("#cc79a7", "#000000", "#f6e4ee", "#43263a"),
@@ -37,10 +38,15 @@ ENGINE_COLOURS: dict[str, EngineColour] = {
 }
 
 
-def engine_kind(name: str) -> str:
-    """The kind of an engine's name: ``link`` of ``link:next``, else the name itself; ``none`` for an unknown one."""
-    kind = name.partition(":")[0]
-    return kind if kind in ENGINE_COLOURS else "none"
+#: Engines with names of their own have the colours of their kind.
+_OF_KIND = {"transfer": "dma", "matmul": "gemm", "elementwise": "math", "link": "link"}
+
+
+def engine_kind(name: str, kind: str = "") -> str:
+    """What an engine is drawn as: ``link`` for ``link:next``, else its name; for one with a name of its own what its
+    ``kind`` is, ``none`` where that is not known."""
+    known = name.partition(":")[0]
+    return known if known in ENGINE_COLOURS else _OF_KIND.get(kind, "none")
 
 
 def engine_colour(name: str) -> EngineColour:

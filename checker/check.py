@@ -42,8 +42,8 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
     found = [*_shape(schedule), *_listed(schedule), *_unknown(schedule)]
     if not found:
         account = account_for(schedule.graph, schedule.machine)
-        for part in (_target(schedule), _times(schedule, account), _engines(schedule, account), _lanes(schedule)):
-            found += part
+        found += [*_target(schedule), *_times(schedule, account)]
+        found += [*_engines(schedule, account), *_lanes(schedule, account)]
         found += _memory(schedule)
         found += check_channels(schedule)
         found += check_order(schedule)
@@ -145,7 +145,7 @@ def _engines(schedule: CheckableSchedule, account: Account) -> Iterator[Violatio
         )
 
 
-def _lanes(schedule: CheckableSchedule) -> Iterator[Violation]:
+def _lanes(schedule: CheckableSchedule, account: Account) -> Iterator[Violation]:
     engine, lane = schedule.engine.astype(np.int64), schedule.lane.astype(np.int64)
     width = np.array([instance.channels for instance in schedule.engines] or [0], dtype=np.int64)
     known = (engine >= 0) & (engine < len(schedule.engines))
@@ -159,17 +159,18 @@ def _lanes(schedule: CheckableSchedule) -> Iterator[Violation]:
         )
     busy = np.flatnonzero(known)
     # By lane, then by time; the lane that a node claims, be there such a lane or not.
-    busy = busy[np.lexsort((busy, schedule.end_ps[busy], schedule.start_ps[busy], lane[busy], engine[busy]))]
+    free = schedule.start_ps + account.occupancy_ps
+    busy = busy[np.lexsort((busy, free[busy], schedule.start_ps[busy], lane[busy], engine[busy]))]
     same = (engine[busy[1:]] == engine[busy[:-1]]) & (lane[busy[1:]] == lane[busy[:-1]])
     opens = np.append(True, ~same)[: len(busy)]
-    latest = _latest_so_far(schedule.end_ps[busy], opens)
+    latest = _latest_so_far(free[busy], opens)
     a, b = busy[latest[:-1]][same], busy[1:][same]
     yield from pairs(
         schedule,
         "overlap",
         a,
         b,
-        schedule.end_ps[a],
+        free[a],
         schedule.start_ps[b],
         "{b} starts at {at} ps on the lane that {a} holds until {limit} ps",
     )

@@ -16,9 +16,10 @@ from ..ir.errors import DeadlockError, KernscopeError, UnmatchedMessageError
 from ..linter import Diagnostic
 from .colours import painted
 from .draw import draw
-from .explain import explain, machine
+from .explain import explain
 from .fit import fit
 from .lint import lint
+from .machine import machine
 from .report import report
 from .run import run
 from .schedule import schedule

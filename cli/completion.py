@@ -4,6 +4,7 @@ a kernel's file is parsed."""
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,10 +12,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from ..ir.errors import ERRORS
+from ..ir.errors import ERRORS, KernscopeError
 from ..linter import RULES
-from ..machine.description import Machine, machine_names
-from ..machine.toml_form import known_paths
+from ..machine.description import DEFAULT_MACHINE, Machine, load_machine, machine_names
 
 __all__ = [
     "complete_codes",
@@ -54,7 +54,14 @@ def complete_machines(context: click.Context, parameter: click.Parameter, incomp
 
 def complete_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Fields of a machine, ready for a value."""
-    return _items((f"{path}=" for path in known_paths(Machine)), incomplete)
+    return _items((f"{path}=" for path in _machine(context).field_names), incomplete)
+
+
+def _machine(context: click.Context) -> Machine:
+    """The machine asked for, the default one where it cannot be had."""
+    with contextlib.suppress(KernscopeError):
+        return load_machine(context.params.get("machine") or context.params.get("name") or DEFAULT_MACHINE)
+    return load_machine(DEFAULT_MACHINE)
 
 
 def complete_codes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

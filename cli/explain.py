@@ -1,20 +1,16 @@
-"""``kernscope explain`` and ``kernscope machine``: documentation of rules and errors, descriptions of machines."""
+"""``kernscope explain``: documentation of rules and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
-from ..face.tracing import described_machine
 from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
-from ..machine.description import machine_names
-from .completion import complete_fields, complete_machines, complete_pages
+from .completion import complete_pages
 from .tables import say, table
 
-__all__ = ["explain", "machine"]
+__all__ = ["explain"]
 
 
 @click.command(short_help="Print the page of a rule or an error.")
@@ -26,21 +22,3 @@ def explain(code: str | None) -> None:
         say(table(rows + [(kind.code, kind.title(), "error") for kind in ERRORS.values()]))
         return
     click.echo(explain_rule(code))
-
-
-@click.command(short_help="Show, list or validate machines.")
-@click.argument("name", metavar="[NAME|FILE]", required=False, shell_complete=complete_machines)
-@click.option(
-    "--set",
-    "overrides",
-    metavar="FIELD=VALUE",
-    multiple=True,
-    shell_complete=complete_fields,
-    help="Override a field. Repeatable.",
-)
-def machine(name: str | None, overrides: Sequence[str]) -> None:
-    """Show a machine, or validate a machine file; without one, list the machines that come with kernscope."""
-    if name is None and not overrides:
-        say("\n".join(machine_names()))
-        return
-    say(described_machine(name, overrides).to_toml().removesuffix("\n"))

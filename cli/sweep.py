@@ -103,7 +103,7 @@ def sweep(
         raise OptionError("sweep of a saved graph", help="it was traced already: give the kernel's file")
     kernel = job.launch.kernel
     values = parse_axes(kernel, axes, options)
-    points = points_of(kernel, values)
+    points = points_of(kernel, values, job.machine)
     target = split_target(options["target"])
     if cluster is not None and not target.is_file:
         raise OptionError(f"--cluster with {target}", help="give the kernel's file: it is sent to the workers")

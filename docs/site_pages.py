@@ -14,7 +14,7 @@ import kernscope as ks
 import kernscope.kernels
 from kernscope.ir.ops import OPERATIONS
 from kernscope.ir.ops.operation import Family, Operation, Space
-from kernscope.machine.description import Machine
+from kernscope.machine.description import machine_comments
 from kernscope.machine.toml_form import known_paths
 from kernscope.scheduler.policy.registry import POLICIES
 
@@ -73,16 +73,23 @@ def _cell(text: str) -> str:
 
 def machines_page() -> str:
     """The presets as they are read, the policies, and all paths that a description may have."""
-    presets = "\n".join(f"### {name}\n\n```toml\n{ks.load_machine(name).to_toml()}```\n" for name in ks.machine_names())
+    presets = "\n".join(
+        f"### {name}\n\n```toml\n{ks.load_machine(name).to_toml(machine_comments(name))}```\n"
+        for name in ks.machine_names()
+    )
+    # One machine with a memory, and one with several, an engine of its own clock and costs by memory and dtype.
+    shown = [ks.load_machine(name) for name in ("ahbm-pe", "trn1")]
+    paths = dict.fromkeys(path for machine in shown for path in known_paths(machine, tuple(machine.engine)))
     policies = "".join(f"| `{name}` | {policy_words(name)} |\n" for name in POLICIES)
     return (
         "# Machines and policies, field by field\n\n"
-        "What the presets say once their bases are merged in. Sources of the numbers stand in the files themselves "
-        "(`kernscope machine NAME`); what they mean is on the page about [the machine](../machine.md).\n\n"
+        "What the presets say once their bases are merged in, with where their numbers come from; what they mean is on "
+        "the page about [the machine](../machine.md).\n\n"
         f"## Presets\n\n{presets}\n"
         "## Fields\n\n"
-        "Every path that a machine's file and `--set` know. Tables end in the names that they can list.\n\n"
-        f"{_paths(known_paths(Machine))}\n"
+        "Every path that `--set` knows of `ahbm-pe` and of `trn1`: memories and engines have the names that their "
+        "machine gives them. Tables end in the names that they can list.\n\n"
+        f"{_paths(paths)}\n"
         "## Policies\n\n"
         "From the registry, from the strictest to the freest; [policies](../policies.md) says what they are for.\n\n"
         f"| policy | |\n|---|---|\n{policies}"

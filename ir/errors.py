@@ -53,6 +53,7 @@ __all__ = [
     "ScratchOverflowError",
     "ScriptFailedError",
     "ShapeError",
+    "SpaceError",
     "TargetMismatchError",
     "TaskFileError",
     "TimeLimitError",
@@ -224,6 +225,13 @@ class UseAfterScopeError(KernscopeError, RuntimeError):
 
     code = "KE203"
     fix = "Copy the value out before the scope ends: `tl.copy_to(kept, value)`."
+
+
+class SpaceError(KernscopeError, ValueError):
+    """A memory that the machine does not have, or one that an engine does not reach."""
+
+    code = "KE206"
+    fix = "`kernscope machine` shows the memories; tl.move(h, name) brings a tile into another one."
 
 
 class ChannelError(KernscopeError, ValueError):

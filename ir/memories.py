@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import attrs
 
-from .ops.operation import Kind
 from .tables import IntArray
 
 __all__ = ["HBM", "TCM", "Memory", "held_bytes"]
@@ -27,8 +26,7 @@ def held_bytes(nbytes: _Size, align: _Size) -> _Size:
 
 @attrs.frozen
 class Memory:
-    """A memory: ``bytes`` is the capacity that one rank has of it, ``align`` what sizes are rounded up to,
-    ``reached_by`` the kinds of engines that read or write it.
+    """A memory: ``bytes`` is the capacity that one rank has of it, ``align`` what sizes are rounded up to.
 
     A global memory is shared by all ranks and takes whatever tensors there are: its capacity is 0, which stands for no
     limit, and nothing is allocated there.
@@ -38,7 +36,6 @@ class Memory:
     bytes: int = 0
     align: int = 1
     is_global: bool = False
-    reached_by: tuple[Kind, ...] = (Kind.TRANSFER, Kind.MATMUL, Kind.ELEMENTWISE, Kind.LINK)
 
     def held_bytes(self, nbytes: int) -> int:
         """What an allocation of ``nbytes`` takes of the capacity."""

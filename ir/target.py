@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,26 +11,62 @@ import numpy as np
 
 from .errors import ChannelError, did_you_mean
 from .memories import HBM, TCM, Memory
-from .ops.operation import Kind
+from .ops.operation import Cost, Kind, Operation, Space
 from .tables import IntArray
 
-__all__ = ["OPPOSITE", "Target"]
+__all__ = ["OPPOSITE", "Reach", "Target"]
 
 #: A message sent in a direction arrives on the neighbour's opposite direction.
 OPPOSITE = {"next": "prev", "prev": "next", "north": "south", "south": "north", "east": "west", "west": "east"}
 _STEPS = {"next": (0, 1), "prev": (0, -1), "north": (-1, 0), "south": (1, 0), "east": (0, 1), "west": (0, -1)}
 
 
-#: Of the founding accelerator only the DMA engine reaches what all ranks share.
-_HBM = Memory(HBM, is_global=True, reached_by=(Kind.TRANSFER,))
+@attrs.frozen
+class Reach:
+    """Which memories an engine of a kind reads and writes, by name, and which operations it takes: by name, by class of
+    cost or by kind; none listed: all of its kind."""
+
+    kind: Kind
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+
+    def takes(self, operation: Operation) -> bool:
+        """Whether it carries an operation out, wherever its operands lie."""
+        if not self.ops:
+            return self.kind is operation.kind
+        told = (operation.name, operation.kind, None if operation.cost is Cost.MOVE else operation.cost)
+        return any(name in self.ops for name in told)
+
+    def joins(self, reads: Collection[str], writes: str | None) -> bool:
+        """Whether it reads all of these memories and writes that one (None: its result goes nowhere)."""
+        return all(name in self.reads for name in reads) and (writes is None or writes in self.writes)
+
+    def __str__(self) -> str:
+        what = f"{self.kind} ({', '.join(self.ops)})" if self.ops else str(self.kind)
+        return f"{what} from {'+'.join(self.reads)} to {'+'.join(self.writes)}"
+
+
+_HBM = Memory(HBM, is_global=True)
+
+
+def _every_reach(target: Target) -> tuple[Reach, ...]:
+    """An engine of each kind that reaches all of a rank's own memories; only transfers reach what all ranks share."""
+    shared = tuple(memory.name for memory in target.memories if memory.is_global)
+    own = tuple(memory.name for memory in target.memories if not memory.is_global)
+    kinds = (Kind.MATMUL, Kind.ELEMENTWISE, Kind.LINK)
+    transfers = (Reach(Kind.TRANSFER, shared, own), Reach(Kind.TRANSFER, own, shared))
+    return (*transfers, *(Reach(kind, own, own) for kind in kinds))
 
 
 @attrs.frozen(slots=False)
 class Target:
-    """The memories, the topology of the ranks, and slots per channel.
+    """The memories, who reaches them, the topology of the ranks, and slots per channel.
 
     ``memories`` are one global memory and at least one of each rank's own; a storage holds its memory's place among
-    them. ``results`` names the one, of a rank's own, where the results of operations go by default.
+    them. ``results`` names the one, of a rank's own, where the results of operations go by default; ``places`` where
+    those of some do, by name of the operation or kind of its engine. ``reaches`` are those of the engines, in order.
+    ``strict_spaces``: what an engine does not reach is an error, where else it is moved to where it does.
 
     ``topology`` is ``"ring"`` (directions next, prev) or ``"mesh2d"`` (north, south, east, west; ``shape`` is
     ``(rows, cols)``, ``wraps`` joins the borders). An empty shape of a mesh means one row of all ranks.
@@ -38,6 +74,9 @@ class Target:
 
     memories: tuple[Memory, ...] = (_HBM, Memory(TCM, 1 << 20, 16))
     results: str = TCM
+    reaches: tuple[Reach, ...] = attrs.field(default=attrs.Factory(_every_reach, takes_self=True))
+    places: tuple[tuple[str, str], ...] = ()
+    strict_spaces: bool = False
     topology: str = "ring"
     shape: tuple[int, ...] = ()
     wraps: bool = False
@@ -69,6 +108,33 @@ class Target:
     def results_memory(self) -> int:
         """The place of the memory where results go by default."""
         return self.memory_names.index(self.results)
+
+    def place_of(self, operation: Operation) -> str:
+        """The memory where an operation's result goes where nothing else is said."""
+        places = dict(self.places)
+        return places.get(operation.name, places.get(operation.kind, self.results))
+
+    def engine_for(self, operation: Operation, reads: Collection[str], writes: str | None) -> int:
+        """The first of ``reaches`` that carries an operation out between these memories; -1 where there is none."""
+        for number, reach in enumerate(self.reaches):
+            if reach.takes(operation) and reach.joins(reads, writes):
+                return number
+        return -1
+
+    def usual_reach(self, operation: Operation) -> tuple[tuple[str, ...], str | None]:
+        """The memories of an operation's operands and its result where nothing else is said."""
+        names = {Space.SCRATCH: self.results, Space.GLOBAL: self.memory_names[self.global_memory]}
+        writes = self.place_of(operation) if operation.writes_to is Space.SCRATCH else names.get(operation.writes_to)
+        return (names[operation.reads_from],), writes
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether a rank has one memory, and everything in it is reached: nothing depends on where an operand lies."""
+        return len(self.scratch_memories) == 1 and all(
+            reach.joins((self.results,), self.results)
+            for reach in self.reaches
+            if reach.kind not in (Kind.TRANSFER, Kind.NONE)
+        )
 
     def called(self, place: int) -> str:
         """What messages call a memory: ``scratch`` where it is a rank's only one, else its name."""
@@ -139,13 +205,14 @@ class Target:
         """What there is to differ in, by name."""
         facts: dict[str, object] = {}
         for memory in self.memories:
-            facts[f"kinds of engines that reach {memory.name}"] = ", ".join(memory.reached_by)
             if not memory.is_global:
                 facts[f"bytes of {memory.name}"] = memory.bytes
                 facts[f"align of {memory.name}"] = memory.align
             else:
                 facts["global memory"] = memory.name
-        others = ("results", "topology", "shape", "wraps", "slots")
+        facts["engines"] = "; ".join(map(str, self.reaches))
+        facts["places"] = ", ".join(f"{key} in {memory}" for key, memory in self.places) or "none"
+        others = ("results", "strict_spaces", "topology", "shape", "wraps", "slots")
         return facts | {name: getattr(self, name) for name in others}
 
 

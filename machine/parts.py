@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import attrs
 
 from ..ir import dtypes
+from ..ir.arrays.frozen_map import FrozenMap
 from ..ir.ops import OPERATIONS, Cost, Family, Kind
 
 __all__ = [
     "COMPOSITE",
+    "ENGINE_KINDS",
+    "ISSUE_CYCLES",
+    "NOTHING_LISTED",
+    "TAKEABLE",
     "Above0",
     "Cpu",
-    "Dma",
+    "Elementwise",
     "Engine",
-    "Gemm",
+    "EnginePart",
+    "Limits",
     "Link",
-    "Math",
+    "Listed",
+    "Matmul",
+    "MemoryPart",
     "NumberRule",
-    "Scratch",
     "Table",
     "TableKeys",
     "Topology",
     "Toward",
+    "Transfer",
 ]
 
 #: The name under which a composite's one issue is listed in ``cpu.issue_cycles``.
@@ -52,22 +62,26 @@ COUNT = NumberRule("an integer above 0", exclusive=True, integer=True, most=1 <<
 LANES = NumberRule("an integer from 1 to 1024", exclusive=True, integer=True, most=1024)
 ABOVE_ZERO = NumberRule("a number above 0", exclusive=True)
 NOT_NEGATIVE = NumberRule("a number, 0 or more", exclusive=False)
+SHARE = NumberRule("a number above 0, at most 1", exclusive=True, most=1)
 
 Count = Annotated[int, COUNT]
 Lanes = Annotated[int, LANES]
 Above0 = Annotated[Fraction, ABOVE_ZERO]
 NotNegative = Annotated[Fraction, NOT_NEGATIVE]
+Share = Annotated[Fraction, SHARE]
 
 
 @attrs.frozen
 class TableKeys:
     """The keys a table of numbers may have besides ``default``, and what the numbers may be. ``fixed`` are names that
-    always take the default, whatever anyone wishes; ``aliases`` are other spellings of a key."""
+    always take the default, whatever anyone wishes; ``aliases`` are other spellings of a key; ``with_engines``: the
+    machine's own engines are keys, too."""
 
     keys: tuple[str, ...]
     number: NumberRule
     fixed: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    with_engines: bool = False
 
 
 @attrs.frozen
@@ -86,66 +100,150 @@ class Table:
         return self.default
 
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Listed(FrozenMap[_K, _V]):
+    """What a machine lists by name, in its order, which counts: equal where names, values and order are."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listed) and tuple(self.items()) == tuple(other.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.items()))
+
+    def __reduce__(self) -> tuple[type, tuple[dict[_K, _V]]]:
+        return Listed, (dict(self),)
+
+
+NOTHING_LISTED: Listed[str, Any] = Listed({})
+
 _MATH = tuple(op for op in OPERATIONS.values() if op.kind is Kind.ELEMENTWISE)
 #: Copies, fills and casts cost the default, whatever the dtype.
 _PLAIN = tuple(op.name for op in _MATH if op.cost is Cost.MOVE)
 _CLASSES = tuple(cost.value for cost in Cost if cost is not Cost.MOVE)
-#: The engines that every machine of this format has, in the order in which a rank's are numbered.
-_ENGINES = ("dma_read", "dma_write", "gemm", "math", "link")
 _COMMANDS = tuple(op.name for op in OPERATIONS.values() if op.family is not Family.MARKER)
+#: What an engine may say that it takes: operations by name, by their class of cost, or by the kind of their engine.
+TAKEABLE = (
+    *(op.name for op in OPERATIONS.values() if op.kind is not Kind.NONE),
+    *_CLASSES,
+    *(kind.value for kind in Kind if kind is not Kind.NONE),
+)
 
 MATH_CYCLES = TableKeys(
-    (*(op.name for op in _MATH if op.name not in _PLAIN), *_CLASSES), NOT_NEGATIVE, fixed=(*_PLAIN, Cost.MOVE.value)
+    (*_CLASSES, *(op.name for op in _MATH if op.name not in _PLAIN)), NOT_NEGATIVE, fixed=(*_PLAIN, Cost.MOVE.value)
 )
-GEMM_RATES = TableKeys(
-    tuple(d.name for d in dtypes.ALL), ABOVE_ZERO, aliases=tuple((d.short, d.name) for d in dtypes.ALL)
-)
-ISSUE_CYCLES = TableKeys((*_COMMANDS, COMPOSITE, *_ENGINES), NOT_NEGATIVE)
+_DTYPES = tuple(d.name for d in dtypes.ALL)
+_SHORT = tuple((d.short, d.name) for d in dtypes.ALL)
+BY_DTYPE = TableKeys(_DTYPES, ABOVE_ZERO, aliases=_SHORT)
+ISSUE_CYCLES = TableKeys((*_COMMANDS, COMPOSITE), NOT_NEGATIVE, with_engines=True)
+_ONE = Table(Fraction(1))
+
+
+# --- memories ---------------------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
-class Scratch:
-    """Scratch memory of one rank: its bytes, and the alignment that sizes are rounded up to."""
+class MemoryPart:
+    """A memory. ``scope``: ``"rank"`` (each rank has ``bytes`` of its own, sizes rounded up to ``align``),
+    ``"global"`` (where tensors lie: exactly one), or ``"level"``: a level in front of the global one, whose ``bytes``
+    all ranks share. ``bytes_per_ns``: what all ranks together get out of a shared one. ``partitions``: axis 0 of a tile
+    lies across so many, and engines work on all of them at once."""
 
-    bytes: Count
-    align: Count
+    bytes: Count | None = None
+    align: Count = 1
+    scope: str = "rank"
+    bytes_per_ns: Above0 | None = None
+    partitions: Count | None = None
 
 
-@attrs.frozen
-class Dma:
-    """One direction of the DMA engine: ``channels`` transfers at once, each ``latency_ns + nbytes / bytes_per_ns``."""
+# --- engines ----------------------------------------------------------------------------------------------------------
 
-    channels: Lanes
-    latency_ns: NotNegative
+
+@attrs.frozen(kw_only=True)
+class EnginePart:
+    """What engines of all kinds say: the memories that they read and write, how many nodes they work on at once, which
+    operations they take (``ops``; empty: all of their kind), and their clock where it is not the machine's."""
+
+    of_kind: ClassVar[Kind] = Kind.NONE
+    kind: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+    lanes_of_work: Lanes = 1
+    clock_ghz: Above0 | None = None
+
+    @property
+    def channels(self) -> int:
+        """How many nodes it works on at once."""
+        return self.lanes_of_work
+
+
+@attrs.frozen(kw_only=True)
+class Transfer(EnginePart):
+    """A DMA engine: each transfer takes ``latency_ns + nbytes / bytes_per_ns``.
+
+    ``pipelined``: the latency does not hold the engine. ``spread``: one transfer runs on so many of the queues
+    (``lanes_of_work``) at once. ``efficiency``: pairs of (bytes of a contiguous run in global memory, share of the
+    rate), linear between them, the first below the first, the last above the last."""
+
+    of_kind = Kind.TRANSFER
+    latency_ns: NotNegative = Fraction(0)
     bytes_per_ns: Above0
+    pipelined: bool = False
+    spread: Lanes = 1
+    efficiency: tuple[tuple[Fraction, Fraction], ...] = ()
+
+    @property
+    def channels(self) -> int:
+        return max(self.lanes_of_work // self.spread, 1)
 
 
 @attrs.frozen
-class Gemm:
-    """The matrix engine: an array of ``rows`` x ``cols`` that takes ``rate`` steps of K a cycle, by operand dtype."""
+class Limits:
+    """The largest M, N and K of one pass; None: any."""
 
+    m: Count | None = None
+    n: Count | None = None
+    k: Count | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Matmul(EnginePart):
+    """A matrix engine: an array of ``rows`` x ``cols`` that takes ``rate`` steps of K a cycle, by operand dtype.
+
+    A product beyond ``limits`` goes in passes, each with its ``startup_cycles`` and no shorter than ``least_cycles``.
+    ``feed_bytes_per_ns``: how fast the operands of a pass get into the array. ``latency_cycles``: how long after it has
+    let go of the engine a product is there."""
+
+    of_kind = Kind.MATMUL
     rows: Count
     cols: Count
     startup_cycles: NotNegative
-    rate: Annotated[Table, GEMM_RATES]
+    rate: Annotated[Table, BY_DTYPE] = _ONE
+    least_cycles: NotNegative = Fraction(0)
+    latency_cycles: NotNegative = Fraction(0)
+    limits: Limits = Limits()
+    feed_bytes_per_ns: Above0 | None = None
 
 
-@attrs.frozen
-class Math:
-    """The vector engine: ``lanes`` elements at once, ``cycles`` each: by operation, else by its class of cost
-    (:class:`kernscope.ir.ops.operation.Cost`), else the default."""
+@attrs.frozen(kw_only=True)
+class Elementwise(EnginePart):
+    """A vector engine: ``lanes`` elements at once, ``cycles`` each: by operation, else by its class of cost
+    (:class:`kernscope.ir.ops.operation.Cost`), else the default; times a factor by dtype, and one where two operands
+    lie in the same memory (``both_in``: by memory, then by dtype). ``startup_cycles`` are those of an instruction,
+    ``latency_cycles`` how long after it has let go of the engine a result is there."""
 
+    of_kind = Kind.ELEMENTWISE
     lanes: Count
     startup_cycles: NotNegative
-    cycles: Annotated[Table, MATH_CYCLES]
-
-
-@attrs.frozen
-class Cpu:
-    """The CPU's issue cost: by operation, else by engine, else the default. ``composite`` is an operation here; its
-    engine is the GEMM."""
-
-    issue_cycles: Annotated[Table, ISSUE_CYCLES] = Table(Fraction(0))
+    cycles: Annotated[Table, MATH_CYCLES] = _ONE
+    dtype: Annotated[Table, BY_DTYPE] = _ONE
+    both_in: Listed[str, Table] = NOTHING_LISTED
+    latency_cycles: NotNegative = Fraction(0)
 
 
 @attrs.frozen
@@ -156,11 +254,12 @@ class Toward:
     bytes_per_ns: Above0 | None = None
 
 
-@attrs.frozen
-class Link:
+@attrs.frozen(kw_only=True)
+class Link(EnginePart):
     """A link to a neighbour: one message at a time, ``latency_ns + nbytes / bytes_per_ns``; ``slots`` messages of a
     channel may wait at the receiver. A direction can have numbers of its own (``link.next.latency_ns``)."""
 
+    of_kind = Kind.LINK
     latency_ns: NotNegative
     bytes_per_ns: Above0
     slots: Count
@@ -181,18 +280,36 @@ class Link:
         )
 
 
+#: The classes of engines by what their ``kind`` says.
+ENGINE_KINDS: Mapping[str, type[EnginePart]] = MappingProxyType(
+    {part.of_kind.value: part for part in (Transfer, Matmul, Elementwise, Link)}
+)
+
+
 @attrs.frozen
 class Engine:
     """An engine of a rank: what it is called, the kind of work it does, on how many nodes at once, the memories that it
-    reads and writes, and the part of the description that says what its work costs. A link stands for one of each
-    direction."""
+    reads and writes, the operations it takes (none listed: all of its kind), and the part of the description that says
+    what its work costs. A link stands for one of each direction."""
 
     name: str
     kind: Kind
     channels: int
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    cost: Dma | Gemm | Math | Link
+    cost: EnginePart
+    ops: tuple[str, ...] = ()
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Cpu:
+    """The CPU's issue cost: by operation, else by engine, else the default. ``composite`` is an operation here; its
+    engine is the first for products."""
+
+    issue_cycles: Annotated[Table, ISSUE_CYCLES] = Table(Fraction(0))
 
 
 @attrs.frozen

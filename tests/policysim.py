@@ -69,7 +69,8 @@ def simulate(problem: Problem, policy: str) -> tuple[list[int], list[int]] | Non
                 yield lane
                 start[node] = int(env.now)
                 started[node].succeed()
-                yield env.timeout(int(dag.duration_ps[node]))
+                yield env.timeout(int(problem.occupancy_ps[node]))
+            yield env.timeout(int(dag.duration_ps[node] - problem.occupancy_ps[node]))
         ended[node].succeed()
 
     ranks = problem.command_rank.tolist()

@@ -84,7 +84,11 @@ def problems(draw: st.DrawFn, max_ranks: int = 3, max_commands: int = 8, costs: 
         target=columns[:, 0].copy(),
         release_ps=np.array(release, dtype=np.int64)[command],
     )
+    held = [draw(st.integers(0, length)) if draw(st.booleans()) else length for length in duration]
     return Problem(
+        occupancy_ps=np.array(
+            [h if e >= 0 else d for h, d, e in zip(held, duration, engine, strict=True)], dtype=np.int64
+        ),
         dag=dag,
         engines=engines,
         reason=columns[:, 2].astype(np.uint8),

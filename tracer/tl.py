@@ -99,14 +99,16 @@ def load(
     *,
     out: TensorHandle | None = None,
     pad: Scalar | None = None,
+    space: str | None = None,
 ) -> TensorHandle:
     """Read a region of HBM, or ``shape`` elements from a pointer on, into scratch. Returns at once; the first use
     waits.
 
-    ``out`` names a handle of the same shape and dtype to fill instead of fresh bytes. ``pad`` fills what lies outside
+    ``out`` names a handle of the same shape and dtype to fill instead of fresh bytes; ``space`` the memory that these
+    are taken of, where a rank has several. ``pad`` fills what lies outside
     the tensor; without it, leaving the tensor is a ``BoundsError``. Only what lies inside is moved and paid for.
     """
-    return transfers.load(current(), src, shape, dtype, out=out, pad=pad)
+    return transfers.load(current(), src, shape, dtype, out=out, pad=pad, space=space)
 
 
 @located
@@ -122,6 +124,12 @@ def store(dst: Source, src: TensorHandle, *, clip: bool = False) -> None:
 def copy_to(dst: TensorHandle, src: TensorHandle) -> None:
     """Write the values of ``src`` over those of ``dst``, both in scratch. Same shape and dtype, no broadcasting."""
     transfers.copy_to(current(), dst, src)
+
+
+@located
+def move(x: TensorHandle, space: str) -> TensorHandle:
+    """The values in another of the rank's memories, in fresh bytes: ``tl.move(s, "sbuf")``."""
+    return current().move(as_handle("move", x), space)
 
 
 @located
@@ -154,39 +162,48 @@ def composite(
 
 
 @located
-def full(shape: Sequence[int] | int, value: Scalar, dtype: DType | str) -> TensorHandle:
-    """A tensor of one value."""
+def full(shape: Sequence[int] | int, value: Scalar, dtype: DType | str, *, space: str | None = None) -> TensorHandle:
+    """A tensor of one value. ``space``: the memory that it is made in, where a rank has several."""
     number = plain_scalar(value)
     if not isinstance(number, bool | int | float):
         raise ArgumentError(f"full: value {shown(value)} is no Python number", help="pass a bool, int or float")
     static = (("shape", layouts.check_shape(shape)), ("value", number), ("dtype", dtypes.of(dtype)))
     recorder = current()
-    return recorder.record(recorder.plan("fill", (), static), ())
+    return recorder.record(recorder.plan("fill", (), static), (), space=space)
 
 
 @located
-def zeros(shape: Sequence[int] | int, dtype: DType | str) -> TensorHandle:
-    """A tensor of zeros."""
-    return full(shape, 0, dtype)
+def zeros(shape: Sequence[int] | int, dtype: DType | str, *, space: str | None = None) -> TensorHandle:
+    """A tensor of zeros. ``space`` as of :func:`full`."""
+    return full(shape, 0, dtype, space=space)
 
 
 @located
-def empty(shape: Sequence[int] | int, dtype: DType | str) -> TensorHandle:
-    """Bytes that hold nothing yet: allocates, records no node. Reading them before they are written is a finding."""
-    return current().allocate(Layout.dense(layouts.check_shape(shape), dtypes.of(dtype)))
+def empty(shape: Sequence[int] | int, dtype: DType | str, *, space: str | None = None) -> TensorHandle:
+    """Bytes that hold nothing yet: allocates, records no node. Reading them before they are written is a finding.
+
+    ``space``: the memory that they are taken of, where a rank has several."""
+    recorder = current()
+    place = None if space is None else recorder.place(space)
+    return recorder.allocate(Layout.dense(layouts.check_shape(shape), dtypes.of(dtype)), memory=place)
 
 
 @located
-def arange(start: int, end: int) -> TensorHandle:
-    """The i32 numbers from ``start`` up to but not including ``end``."""
+def arange(start: int, end: int, *, space: str | None = None) -> TensorHandle:
+    """The i32 numbers from ``start`` up to but not including ``end``. ``space`` as of :func:`full`."""
     static = (("start", whole("arange: start", start)), ("end", whole("arange: end", end)))
     recorder = current()
-    return recorder.record(recorder.plan("arange", (), static), ())
+    return recorder.record(recorder.plan("arange", (), static), (), space=space)
 
 
 @located
 def cast(
-    x: TensorHandle, dtype: DType | str, *, bitcast: bool = False, out: TensorHandle | None = None
+    x: TensorHandle,
+    dtype: DType | str,
+    *,
+    bitcast: bool = False,
+    out: TensorHandle | None = None,
+    space: str | None = None,
 ) -> TensorHandle:
     """The values in another dtype, in fresh bytes (also ``x.to(dtype)``).
 
@@ -197,7 +214,7 @@ def cast(
     """
     handle = as_handle("cast", x)
     if out is None:
-        return current().cast(handle, dtype, bitcast)
+        return current().cast(handle, dtype, bitcast, space)
     return record_into("bitcast" if bitcast else "cast", (handle,), (("dtype", dtypes.of(dtype)),), out)
 
 
@@ -326,13 +343,19 @@ def _four(name: str, seed: int | TensorHandle, offset: TensorHandle, n_rounds: i
 
 @located
 def dot(
-    a: TensorHandle, b: TensorHandle, *, acc: TensorHandle | None = None, out_dtype: DType | str | None = None
+    a: TensorHandle,
+    b: TensorHandle,
+    *,
+    acc: TensorHandle | None = None,
+    out_dtype: DType | str | None = None,
+    space: str | None = None,
 ) -> TensorHandle:
     """Matrix product (M, K) x (K, N), accumulated in f32 (integers: i32; f64, u32 and 64-bit integers: themselves) and
     rounded once to ``out_dtype``.
 
     Of a batch, (B, M, K) x (B, K, N), each is multiplied with its own. ``acc`` is a handle of the result's shape and
-    dtype that the product is added to in place; it is returned.
+    dtype that the product is added to in place; it is returned. ``space``: the memory that the result is made in, where
+    a rank has several.
     """
     a, b = as_handle("dot", a), as_handle("dot", b)
     operands, wide = [a, b], a.dtype.accumulator
@@ -347,7 +370,7 @@ def dot(
         tuple(h.layout for h in operands),
         (("out_dtype", wide if out_dtype is None else dtypes.of(out_dtype)),),
     )
-    return recorder.record(plan, [(h.storage, h.offset, h.layout) for h in operands], into=acc)
+    return recorder.record(plan, [(h.storage, h.offset, h.layout) for h in operands], into=acc, space=space)
 
 
 # --- views ----------------------------------------------------------------------------------------------------------
@@ -414,10 +437,16 @@ def send(direction: str, src: TensorHandle) -> None:
 
 @located
 def recv(
-    direction: str, shape: Sequence[int] | int, dtype: DType | str, *, out: TensorHandle | None = None
+    direction: str,
+    shape: Sequence[int] | int,
+    dtype: DType | str,
+    *,
+    out: TensorHandle | None = None,
+    space: str | None = None,
 ) -> TensorHandle:
-    """Receive the next message from a direction, into fresh bytes or into ``out`` (same shape and dtype)."""
-    return transfers.receive(current(), "recv", direction, shape, dtype, out)
+    """Receive the next message from a direction, into fresh bytes (of the memory ``space``, where a rank has several)
+    or into ``out`` (same shape and dtype)."""
+    return transfers.receive(current(), "recv", direction, shape, dtype, out, space)
 
 
 @located
@@ -509,6 +538,7 @@ __all__ = sorted(
             "static_range",
             "load",
             "store",
+            "move",
             "copy_to",
             "ref",
             "composite",

@@ -41,7 +41,7 @@ def source_section(data: ReportData, lines: LineTable, paths: PagePaths) -> str:
     moving = OPERATIONS.mask(lambda op: op.kind in (Kind.TRANSFER, Kind.LINK))
     moved = lines.sums(graph.nodes.stack, np.where(moving[graph.nodes.op], graph.nodes.work0, 0))
     held = lines.sums(graph.storages.stack, _held_at_peak(data))
-    busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.end_ps - best.start_ps)
+    busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.free_ps - best.start_ps)
     chain = [0] * len(lines) if best is None else lines.sums(*chain_times(best))
     makespan = best.makespan_ps if best is not None else 0
     costs = _Costs(counts, busy, chain, moved, held, makespan, _findings_by_line(data), paths)

@@ -174,7 +174,7 @@ def _line_costs(schedule: Schedule, lines: LineTable) -> dict[str, Any]:
         return {"busy": [], "chain": []}
     stack = schedule.graph.nodes.stack
     return {
-        "busy": lines.sums(stack, schedule.end_ps - schedule.start_ps),
+        "busy": lines.sums(stack, schedule.free_ps - schedule.start_ps),
         "chain": lines.sums(*chain_times(schedule)),
     }
 
@@ -195,7 +195,7 @@ def _peaks(data: ReportData) -> list[dict[str, Any]]:
 def _schedule(schedule: Schedule) -> dict[str, Any]:
     """Nodes by engine, lane and start; their starts as the gaps behind the node before."""
     order = np.lexsort((np.arange(len(schedule)), schedule.start_ps, schedule.lane, schedule.engine))
-    start, end = schedule.start_ps[order], schedule.end_ps[order]
+    start, end = schedule.start_ps[order], schedule.free_ps[order]
     before = np.concatenate([[0], end[:-1]]) if len(order) else start
     behind = schedule.cause_node.astype(np.int64)
     return {
@@ -203,7 +203,7 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
         "makespan": schedule.makespan_ps,
         "bound": schedule.bound_ps,
         "engines": [
-            {"rank": e.rank, "name": quote(e.name), "kind": engine_kind(e.name), "lanes": e.channels}
+            {"rank": e.rank, "name": quote(e.name), "kind": engine_kind(e.name, e.kind), "lanes": e.channels}
             for e in schedule.engines
         ],
         "order": pack(order, delta=True),

@@ -104,7 +104,7 @@ def _scratch_map(data: ReportData) -> tuple[str, str]:
 def _engine_keys(data: ReportData) -> str:
     """The colours of the engines, named; what else the pictures mean."""
     embedded = embedded_schedules(data)
-    kinds = dict.fromkeys(engine_kind(e.name) for e in embedded[0].engines) if embedded else {}
+    kinds = dict.fromkeys(engine_kind(e.name, e.kind) for e in embedded[0].engines) if embedded else {}
     keys = "".join(
         f'<span><span class="key" style="background-color:{ENGINE_COLOURS[kind].solid}"></span>{shown(kind)}</span>'
         for kind in kinds

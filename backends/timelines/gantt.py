@@ -189,7 +189,7 @@ def _slices(schedule: Schedule, slices: Slices, rows: dict[tuple[int, int], floa
     tell = _teller(graph, detailed=len(slices) <= DETAILS_BELOW)
     chain = set(schedule.critical_chain().nodes)
     names, codes = OPERATIONS.names, graph.nodes.op
-    kinds = [engine_kind(engine.name).replace("_", "-") for engine in schedule.engines]
+    kinds = [engine_kind(engine.name, engine.kind).replace("_", "-") for engine in schedule.engines]
     columns = (slices.node, slices.engine, slices.lane, slices.start_ps, slices.end_ps, slices.count, slices.busy_ps)
     late: list[str] = []  # outlined slices last, so that no neighbour covers an outline
     for node, engine, lane, start, end, count, busy in zip(*(c.tolist() for c in columns), strict=True):

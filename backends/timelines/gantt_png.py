@@ -100,7 +100,9 @@ def _draw(axes: Any, schedule: Schedule, names: Sequence[str], row_of: IntArray,
     if len(slices) > MERGE_ABOVE:
         slices = merge_below(slices, span / (_WIDTH * _DPI * _PLOT))
     row = row_of[slices.engine] + slices.lane
-    kinds = np.array([list(ENGINE_COLOURS).index(engine_kind(e.name)) for e in schedule.engines], dtype=np.int64)
+    kinds = np.array(
+        [list(ENGINE_COLOURS).index(engine_kind(e.name, e.kind)) for e in schedule.engines], dtype=np.int64
+    )
     for number, kind in enumerate(ENGINE_COLOURS):
         mine = np.flatnonzero(kinds[slices.engine] == number) if len(slices) else slices.engine
         boxes = _boxes(slices.start_ps[mine], slices.end_ps[mine], row[mine])

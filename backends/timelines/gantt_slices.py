@@ -41,7 +41,7 @@ def schedule_name(schedule: Schedule) -> str:
 
 def slices_of(schedule: Schedule) -> Slices:
     """A slice for each node that keeps an engine busy for some time."""
-    start, end = np.asarray(schedule.start_ps), np.asarray(schedule.end_ps)
+    start, end = np.asarray(schedule.start_ps), np.asarray(schedule.free_ps)
     node = np.flatnonzero((schedule.engine >= 0) & (end > start))
     order = np.lexsort((node, start[node], schedule.lane[node], schedule.engine[node]))
     node = node[order]

@@ -97,7 +97,7 @@ def timeline(
     if path is not None:
         with open_output(path) as file:
             file.writelines(pieces if data is None else (data,))
-    shown = [(shown_nodes(one), one.end_ps > one.start_ps) for one in several]
+    shown = [(shown_nodes(one), one.free_ps > one.start_ps) for one in several]
     return Timeline(
         format=chosen,
         data=data,

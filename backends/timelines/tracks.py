@@ -86,8 +86,8 @@ def plan_tracks(schedule: Schedule) -> TrackPlan:
 
 def moments_of(schedule: Schedule) -> Moments:
     """Everything that a timeline shows of a schedule, in order."""
-    start, end = schedule.start_ps, schedule.end_ps
-    place = inverse_permutation(placement_order(schedule.problem.dag, start))
+    start, end = schedule.start_ps, schedule.free_ps
+    place = inverse_permutation(placement_order(schedule.problem.on_engines, start))
     shown = shown_nodes(schedule)
     long, short = np.flatnonzero(shown & (end > start)), np.flatnonzero(shown & (end == start))
     node = np.concatenate((long, short, long))

@@ -51,15 +51,20 @@ def sweep(
     policy_of(policy)
     check_effort(effort)
     base = Base(launch, arguments, machine, policy=policy, effort=effort, ranks=ranks)
-    points = points_of(launch.kernel, axes)
+    points = points_of(launch.kernel, axes, launch.machine if machine is None else machine)
     return Sweep(launch.kernel.name, tuple(axes), tuple(_row(base, point) for point in points))
 
 
-def points_of(kernel: Kernel, axes: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """All combinations, the last axis varying fastest. Raises ``ArgumentError``."""
+def points_of(kernel: Kernel, axes: Mapping[str, Iterable[Any]], machine: Any) -> list[dict[str, Any]]:
+    """All combinations, the last axis varying fastest; ``machine`` holds where it is no axis. Raises
+    ``ArgumentError``, and ``MachineError`` for a machine that there is not."""
     if not isinstance(axes, Mapping) or not axes:
         raise ArgumentError(f"axes {shown(axes)}", help="pass values by name: {'tile': [64, 128]}")
-    values = {axis: list(_values(kernel, axis, given)) for axis, given in axes.items()}
+    own = "machine" in axes and "machine" not in kernel.signature.parameters
+    machines = list(_distinct("machine", axes["machine"])) if own else [machine]
+    for axis in axes:
+        check_axis(kernel, axis, machines)
+    values = {axis: list(_distinct(axis, given)) for axis, given in axes.items()}
     total = 1
     for axis, known in values.items():
         if not known:
@@ -70,8 +75,7 @@ def points_of(kernel: Kernel, axes: Mapping[str, Iterable[Any]]) -> list[dict[st
     return [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
 
 
-def _values(kernel: Kernel, axis: str, given: Iterable[Any]) -> Iterator[Any]:
-    check_axis(kernel, axis)
+def _distinct(axis: str, given: Iterable[Any]) -> Iterator[Any]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ArgumentError(f"values {shown(given)} of axis {axis!r}", help="pass a list, such as [64, 128]")
     seen: list[Any] = []

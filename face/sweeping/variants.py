@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
 from ...ir.arrays.frozen_map import FrozenMap
 from ...ir.errors import ArgumentError, did_you_mean, shown
-from ...machine.description import DEFAULT_MACHINE, Machine, load_machine
-from ...machine.toml_form import known_paths
+from ...machine.description import DEFAULT_MACHINE, load_machine
 from ...scheduler.policy.registry import policy_of
 from ...tracer.kernel import Kernel, Launch
 from ..examining import Examined, Tracer, examine
@@ -27,14 +26,16 @@ def is_parameter(kernel: Kernel, axis: str) -> bool:
     return axis in kernel.signature.parameters
 
 
-def check_axis(kernel: Kernel, axis: object) -> None:
-    """Raise ``ArgumentError`` for what a sweep cannot vary."""
+def check_axis(kernel: Kernel, axis: object, machines: Iterable[Any]) -> None:
+    """Raise ``ArgumentError`` for what a sweep cannot vary: a field is one of some of the ``machines`` (None: the
+    default one)."""
     if not isinstance(axis, str):
         raise ArgumentError(f"axis {shown(axis)} is no name", help="pass a parameter's name, such as 'tile'")
     takes_any = any(p.kind is p.VAR_KEYWORD for p in kernel.signature.parameters.values())
     if is_parameter(kernel, axis) or axis in OWN_AXES or (takes_any and axis.isidentifier()):
         return
-    fields = [f"{_FIELD}{path}" for path in known_paths(Machine)]
+    described = [load_machine(DEFAULT_MACHINE if machine is None else machine) for machine in machines]
+    fields = list(dict.fromkeys(f"{_FIELD}{path}" for machine in described for path in machine.field_names))
     if axis in fields:
         return
     names = fields if axis.startswith(_FIELD) else [*kernel.signature.parameters, *OWN_AXES]

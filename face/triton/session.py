@@ -40,7 +40,7 @@ class Session:
             device=Device(
                 name=machine.name,
                 processing_elements=processing_elements,
-                scratch_bytes=machine.scratch.bytes,
+                scratch_bytes=machine.target.memories[machine.target.results_memory].bytes,
                 clock_khz=int(machine.clock_ghz * 1_000_000),
             ),
             run_launch=self._run,

@@ -42,7 +42,7 @@ from ..tables import (
     StorageTable,
     Table,
 )
-from ..target import Target
+from ..target import Reach, Target
 from .printable import printable
 
 __all__ = ["TABLES", "VERSION", "brief", "is_saved_graph", "read_fields", "write_columns"]
@@ -315,6 +315,9 @@ def _target(entry: Any) -> Target:
     target = Target(
         memories=tuple(_memory(memory) for memory in _of(list, values.pop("memories"))),
         results=_of(str, values.pop("results")),
+        reaches=tuple(_reach(reach) for reach in _of(list, values.pop("reaches"))),
+        places=tuple((_of(str, key), _of(str, name)) for key, name in _of(list, values.pop("places"))),
+        strict_spaces=_of(bool, values.pop("strict_spaces")),
         topology=_of(str, values.pop("topology")),
         shape=_shape(values.pop("shape"), 1),
         wraps=_of(bool, values.pop("wraps")),
@@ -323,6 +326,9 @@ def _target(entry: Any) -> Target:
     names, own = target.memory_names, [memory.name for memory in target.memories if not memory.is_global]
     if len(set(names)) < len(names) or len(own) != len(names) - 1 or target.results not in own or len(names) > 255:
         raise _bad("memories that no machine has")
+    reached = {name for reach in target.reaches for name in (*reach.reads, *reach.writes)}
+    if not reached <= set(names) or not {name for _, name in target.places} <= set(own):
+        raise _bad("engines that reach what there is not")
     if values or target.topology not in ("ring", "mesh2d") or len(target.shape) not in (0, 2):
         raise _bad("a target that no machine has")
     return target
@@ -335,11 +341,23 @@ def _memory(entry: Any) -> Memory:
         bytes=_integer(values.pop("bytes"), 0),
         align=_integer(values.pop("align"), 1),
         is_global=_of(bool, values.pop("is_global")),
-        reached_by=tuple(_kind(kind) for kind in _of(list, values.pop("reached_by"))),
     )
     if values:
         raise _bad("a memory that no machine has")
     return memory
+
+
+def _reach(entry: Any) -> Reach:
+    values = dict(_of(dict, entry))
+    reach = Reach(
+        kind=_kind(values.pop("kind")),
+        reads=tuple(_of(str, name) for name in _of(list, values.pop("reads"))),
+        writes=tuple(_of(str, name) for name in _of(list, values.pop("writes"))),
+        ops=tuple(_of(str, name) for name in _of(list, values.pop("ops"))),
+    )
+    if values:
+        raise _bad("an engine that no machine has")
+    return reach
 
 
 def _kind(entry: Any) -> Kind:

@@ -151,6 +151,16 @@ def store(x: Array, *addresses: Array, result: DType, operands: Sequence[Operand
     return x
 
 
+def _one(operands: Sequence[Operand], *, automatic: bool = False) -> tuple[Shape, DType]:
+    return _same(operands)
+
+
+@_declared(Family.MEMORY, Kind.TRANSFER, "memory/move", _one, _moved, linear=Linear((0,)), asynchronous=True)
+def move(x: Array, *, result: DType, operands: Sequence[Operand], automatic: bool = False) -> Array:
+    """Bring a tile into another of the rank's memories, in fresh bytes. Example: ``tl.move(s, "sbuf")``."""
+    return x
+
+
 @_declared(
     Family.MEMORY,
     Kind.ELEMENTWISE,

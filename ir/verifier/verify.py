@@ -505,8 +505,16 @@ def _judge(graph: Graph, index: int) -> str:
         space = operation.writes_to if access.mode is Mode.WRITE else operation.space_of(place)
         if access.storage.is_hbm != (space is Space.GLOBAL):
             return f"{operation.name} touches {access}"
-        if operation.kind is not Kind.NONE and operation.kind not in access.storage.memory.reached_by:
-            return f"{operation.name} touches {access}, which no engine of kind {operation.kind} reaches"
+    if operation.kind is not Kind.NONE:
+        written = {access.storage.row for access in writes}
+        # What is written in place is reached by writing it.
+        # So are addresses of what comes out of the global memory: by whoever issues it.
+        moved = [a for a in reads if a.storage.is_hbm or operation.reads_from is not Space.GLOBAL]
+        read = sorted({a.storage.memory.name for a in moved if a.storage.row not in written})
+        into = next((access.storage.memory.name for access in writes), None)
+        if graph.target.engine_for(operation, read, into) < 0:
+            where = f"{' and '.join(read) or 'nothing'} into {into or 'nothing'}"
+            return f"{operation.name} takes {where}, which no engine of kind {operation.kind} does"
     writes_something = operation.writes_to is not Space.NOWHERE
     # A store that lies wholly outside its tensor is a recorded fault, and writes nothing.
     lost = operation.writes_to is Space.GLOBAL and not writes and any(f.node == index for f in graph.bounds_faults)

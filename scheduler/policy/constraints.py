@@ -147,14 +147,14 @@ def _waited_edges(problem: Problem, policy: Policy) -> IntArray:
 
 
 def _engine_order(problem: Problem) -> _Arcs:
-    """Each node of an engine after the one before it in program order: its end with one lane, its start with
-    several."""
+    """Each node of an engine after the one before it in program order: when it is let go of with one lane, its
+    start with several."""
     dag = problem.dag
     on_engine = np.flatnonzero(dag.engine >= 0)
     queue = on_engine[np.argsort(dag.engine[on_engine], kind="stable")]
     same = dag.engine[queue[:-1]] == dag.engine[queue[1:]]
     before, after = queue[:-1][same], queue[1:][same]
-    weight = np.where(dag.channels[dag.engine[before]] == 1, dag.duration_ps[before], 0) if len(before) else before
+    weight = np.where(dag.channels[dag.engine[before]] == 1, problem.occupancy_ps[before], 0) if len(before) else before
     return before, after, weight, _all(len(before), ArcKind.ENGINE)
 
 

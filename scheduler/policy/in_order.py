@@ -32,14 +32,14 @@ def run_in_order(problem: Problem, constraints: Constraints) -> Times:
     monotone in their arrivals (Kiefer and Wolfowitz 1955), so that a policy with fewer constraints is never slower.
     """
     n = len(problem)
-    duration = np.zeros(len(constraints.base_ps), dtype=np.int64)
-    duration[:n] = problem.dag.duration_ps
+    occupancy = np.zeros(len(constraints.base_ps), dtype=np.int64)
+    occupancy[:n] = problem.occupancy_ps
     times = run_loop(
         _in_order_pass,
         n,
         constraints.base_ps.copy(),
         constraints.order,
-        duration,
+        occupancy,
         constraints.lanes,
         problem.dag.channels,
         constraints.arc_start,
@@ -50,7 +50,7 @@ def run_in_order(problem: Problem, constraints: Constraints) -> Times:
 
 
 def _in_order_pass(
-    time: Any, order: Any, duration: Any, lanes: Any, channels: Any, arc_start: Any, source: Any, weight: Any
+    time: Any, order: Any, occupancy: Any, lanes: Any, channels: Any, arc_start: Any, source: Any, weight: Any
 ) -> Any:
     """The loop of :func:`run_in_order`; ``time`` comes in as each event's earliest time."""
     # By engine: when each of its lanes falls free, as a heap.
@@ -66,6 +66,6 @@ def _in_order_pass(
             ends = free[on]
             if ends[0] > at:
                 at = ends[0]
-            heapreplace(ends, at + duration[event])
+            heapreplace(ends, at + occupancy[event])
         time[event] = at
     return time

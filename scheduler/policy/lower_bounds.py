@@ -27,8 +27,9 @@ REFUTED = "refuted makespans"
 
 @attrs.frozen
 class Bounds:
-    """Lower bounds in picoseconds by name: ``"longest path"``, ``"loaded path"``, and each busy engine's (``"gemm"``,
-    on several ranks ``"rank 1 gemm"``); under the policy ``optimal`` also what its solver proved, ``"solver"``."""
+    """Lower bounds in picoseconds by name: ``"longest path"``, ``"loaded path"``, each busy engine's (``"gemm"``, on
+    several ranks ``"rank 1 gemm"``), and each shared memory's that has a rate (``"hbm"``); under the policy ``optimal``
+    also what its solver proved, ``"solver"``."""
 
     each: Mapping[str, int]
 
@@ -50,7 +51,7 @@ class Bounds:
 def lower_bounds(problem: Problem, known: Bounding | None = None) -> Bounds:
     """All bounds of a problem by name, the paths first, then the engines in their order; of those that take longer the
     ones that are ``known``. The edges must close no cycle."""
-    known = quick_bounds(problem.dag) if known is None else known
+    known = quick_bounds(problem.split.dag) if known is None else known
     each = {LONGEST_PATH: known.path_ps, LOADED_PATH: known.loaded_ps}
     several = len({engine.rank for engine in problem.engines}) > 1
     for number, bound in known.engines:
@@ -58,4 +59,4 @@ def lower_bounds(problem: Problem, known: Bounding | None = None) -> Bounds:
         each[f"rank {engine.rank} {engine.name}" if several else engine.name] = bound
     each |= {RAISED_PATH: known.raised_ps} if known.raised_ps else {}
     each |= {REFUTED: known.refuted_ps} if known.refuted_ps else {}
-    return Bounds(FrozenMap(each))
+    return Bounds(FrozenMap({**each, **problem.shared_ps}))

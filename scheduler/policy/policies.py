@@ -47,6 +47,8 @@ def run_policy(
             incumbent = run_in_order(problem, queued).start_ps
     if not len(problem):
         return Times(issue_ps=problem.dag.release_ps, start_ps=problem.dag.release_ps)
-    known = Solving(problem.dag, bounding=False) if solving is None else solving
-    start = known.at(effort).start_ps if incumbent is None else known.from_incumbent(effort, incumbent)
-    return Times(issue_ps=problem.dag.release_ps, start_ps=start)
+    whole = problem.split
+    known = Solving(whole.dag, bounding=False) if solving is None else solving
+    given = None if incumbent is None else whole.starts(incumbent)
+    start = known.at(effort).start_ps if given is None else known.from_incumbent(effort, given)
+    return Times(issue_ps=problem.dag.release_ps, start_ps=whole.given(start))

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
+
 import attrs
 import numpy as np
 
+from ...ir.arrays.frozen_map import FrozenMap
 from ...ir.errors import MachineError, TargetMismatchError
 from ...ir.graph import Graph
 from ...ir.ops import OPERATIONS
 from ...ir.tables import IntArray
 from ...machine.description import Machine
 from ...machine.engines import EngineInstance, engine_instances
-from ...machine.latency import LONGEST_PS, durations_ps, issue_cost_ps
+from ...machine.latency import LONGEST_PS, issue_cost_ps, node_times, shared_bound_ps
 from ..search.dag import Dag
+from ..search.occupancy import Split, split
 
 __all__ = ["EngineInstance", "Problem", "make_problem"]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Problem:
     """A graph on a machine, as arrays. Commands are numbered in program order, rank by rank; a scope marker counts as a
     command without cost here.
 
     ``dag`` holds durations, engines and edges; its releases are the sums of the issue costs up to each node's command.
+    ``occupancy_ps`` ``(n,)``: how long a node holds its engine, its duration at the most. ``shared_ps``: by memory that
+    ranks share, a time below which not all that is moved gets through it.
     ``reason`` and ``recycled`` belong to its edges. ``command`` ``(n,)`` is the number of each node's command; by
     command: ``first_node``, ``command_rank``, ``cost_ps`` of its issue, and ``asynchronous``: whether the CPU goes on
     after the issue under ``lazy``.
@@ -37,6 +44,18 @@ class Problem:
     command_rank: IntArray
     cost_ps: IntArray
     asynchronous: IntArray
+    occupancy_ps: IntArray
+    shared_ps: Mapping[str, int] = FrozenMap({})
+
+    @cached_property
+    def split(self) -> Split:
+        """The problem for searches and bounds, which know one time a node."""
+        return split(self.dag, self.occupancy_ps)
+
+    @cached_property
+    def on_engines(self) -> Dag:
+        """The problem as its engines see it: nodes last as long as they hold theirs."""
+        return attrs.evolve(self.dag, duration_ps=self.occupancy_ps)
 
     def __len__(self) -> int:
         return len(self.dag)
@@ -63,11 +82,12 @@ def make_problem(graph: Graph, machine: Machine) -> Problem:
         )
     nodes = graph.nodes
     first_node, command = np.unique(nodes.command, return_inverse=True)
-    engines, engine = engine_instances(graph, machine)
-    cost = issue_cost_ps(graph, machine)[first_node]
+    times = node_times(graph, machine)
+    engines, engine = engine_instances(graph, machine, times.engine)
+    cost = issue_cost_ps(graph, machine, times.engine)[first_node]
     command_rank = nodes.rank[first_node]
     release = _sum_within(cost, command_rank)
-    duration = durations_ps(graph, machine)
+    duration = times.duration_ps
     if int(cost.sum(dtype=object) if len(cost) else 0) + int(duration.sum()) >= LONGEST_PS:
         raise MachineError(
             f"machine {machine.name}: issue costs add up to more than a schedule can hold",
@@ -92,6 +112,8 @@ def make_problem(graph: Graph, machine: Machine) -> Problem:
         first_node=first_node.astype(np.int64),
         command_rank=command_rank,
         cost_ps=cost,
+        occupancy_ps=times.occupancy_ps,
+        shared_ps=FrozenMap(shared_bound_ps(graph, machine)),
         asynchronous=composite | OPERATIONS.mask(lambda op: op.asynchronous or op.is_marker)[codes],
     )
 

@@ -30,7 +30,7 @@ class Cause(enum.StrEnum):
 class WaitedFor:
     """What a node waited for last, and the node behind it.
 
-    ``edge``: the end of ``node``, for ``reason``. ``engine``: the end of ``node`` on its lane (or, on an engine with
+    ``edge``: the end of ``node``, for ``reason``. ``engine``: that ``node`` let go of its lane (or, on an engine with
     several lanes that serves in order, its start). ``issue``: the CPU, which was issuing ever since ``node`` ended
     (None: since the start). ``program order``: the CPU, which waited for the end of ``node``.
     """
@@ -85,9 +85,10 @@ def find_causes(problem: Problem, policy: Policy, issue: IntArray, start: IntArr
     targets, first = np.unique(dag.target[tight], return_index=True)
     claim(targets, problem.reason[tight[first]], dag.source[tight[first]])
 
-    before = lane_predecessors(dag, start, lane)
+    before = lane_predecessors(problem.on_engines, start, lane)
+    free = start + problem.occupancy_ps
     held = np.flatnonzero((before >= 0) & (start > 0))
-    held = held[end[before[held]] == start[held]]
+    held = held[free[before[held]] == start[held]]
     claim(held, ArcKind.ENGINE, before[held])
     if policy.in_order:
         following, previous = _queued_behind(problem)

@@ -31,9 +31,9 @@ __all__ = ["ScheduleColumns"]
 class ScheduleColumns:
     """A graph's schedule on a machine under a policy. Immutable; all columns are by node, times int64 in picoseconds.
 
-    ``issue_ps``: when the issue of the node's command ends (of a scope marker: when the CPU passes it); ``start_ps``,
-    ``end_ps``; ``engine``: an index into ``engines``, -1 for what takes no engine; ``lane``: which of the engine's
-    channels, -1 without one. ``bounds`` hold for every policy.
+    ``issue_ps``: when the issue of the node's command ends (of a scope marker: when the CPU passes it); ``start_ps``;
+    ``end_ps``: when what it makes is there; ``engine``: an index into ``engines``, -1 for what takes no engine;
+    ``lane``: which of the engine's channels, -1 without one. ``bounds`` hold for every policy.
     """
 
     graph: Graph
@@ -84,6 +84,11 @@ class ScheduleColumns:
         return self.makespan_ps / self.bound_ps if self.bound_ps else 1.0
 
     @cached_property
+    def free_ps(self) -> IntArray:
+        """When each node lets go of its engine: at its end, or, where that holds no engine, before."""
+        return self.start_ps + self.problem.occupancy_ps
+
+    @cached_property
     def waited_for(self) -> CauseColumns:
         """What each node waited for last: ``waited_for[i]`` is a :class:`kernscope.scheduler.result.causes.WaitedFor`,
         or None."""
@@ -122,10 +127,10 @@ class ScheduleColumns:
 
     @cached_property
     def busy_ps(self) -> IntArray:
-        """By engine, the sum of its nodes' durations, int64 in picoseconds."""
+        """By engine, how long its nodes hold it in all, int64 in picoseconds."""
         used = self.engine >= 0
         busy = np.zeros(len(self.engines), dtype=np.int64)
-        np.add.at(busy, self.engine[used], (self.end_ps - self.start_ps)[used])
+        np.add.at(busy, self.engine[used], (self.free_ps - self.start_ps)[used])
         return busy
 
     def utilisation(self) -> dict[str, float]:

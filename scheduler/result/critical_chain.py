@@ -111,7 +111,7 @@ def walk_chain(
                 reason,
                 at,
                 until,
-                latency_ps=min(int(latency[node]), until - at),
+                latency_ps=_latency(problem, node, int(latency[node]), until - at),
                 recycled=recycled,
             )
         )
@@ -128,6 +128,14 @@ def walk_chain(
             break
         node = behind
     return CriticalChain(tuple(reversed(parts)))
+
+
+def _latency(problem: Problem, node: int, latency: int, waited: int) -> int:
+    """How much of the time that a node was waited for was its latency: where it does not hold the engine, what was
+    waited for behind that."""
+    held = int(problem.occupancy_ps[node])
+    split = held < int(problem.dag.duration_ps[node])
+    return max(waited - held, 0) if split else min(latency, waited)
 
 
 def _engine(problem: Problem, node: int) -> str:

@@ -60,7 +60,7 @@ def _kind(memory: Memory) -> str:
 def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
     graph, n = schedule.graph, schedule.graph.nodes
     columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
-    times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
+    times = (schedule.issue_ps, schedule.start_ps, schedule.free_ps, schedule.end_ps)
     waited = (schedule.waited_for.cause, schedule.waited_for.node)
     reach = (graph.access_start[:-1], graph.access_start[1:])
     rows = zip(*(column.tolist() for column in (*columns, *times, *waited, *reach)), strict=True)
@@ -71,13 +71,13 @@ def _node_texts(schedule: ScheduleColumns) -> Iterator[str]:
     own = graph.program.tolist()
     programs = {p: f'"program":{_text(list(coordinates(graph.grid, p)))},' if p >= 0 else "" for p in set(own)}
     for number, (row, program) in enumerate(zip(rows, own, strict=True)):
-        op, rank, command, channel, stack, engine, lane, issue, start, end, cause, behind, first, stop = row
+        op, rank, command, channel, stack, engine, lane, issue, start, free, end, cause, behind, first, stop = row
         before, after = causes[cause]
         wait = f"{before}{_null_or(behind)}{after}" if before else "null"
         yield (
             f'{{"id":{number},"op":{ops[op]},"rank":{rank},{programs[program]}"command":{command},"channel":{_null_or(channel)},'
             f'"engine":{_null_or(engine)},"lane":{_null_or(lane)},"issue_ps":{issue},"start_ps":{start},'
-            f'"end_ps":{end},"waited_for":{wait},"loc":{places[stack]},"accesses":[{",".join(accesses[first:stop])}]}}'
+            f'"free_ps":{free},"end_ps":{end},"waited_for":{wait},"loc":{places[stack]},"accesses":[{",".join(accesses[first:stop])}]}}'
         )
 
 
@@ -180,7 +180,7 @@ def _channels(graph: Graph) -> list[dict[str, Any]]:
 def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
     graph, n = schedule.graph, schedule.graph.nodes
     columns = (n.op, n.rank, n.command, n.channel, n.stack, schedule.engine, schedule.lane)
-    times = (schedule.issue_ps, schedule.start_ps, schedule.end_ps)
+    times = (schedule.issue_ps, schedule.start_ps, schedule.free_ps, schedule.end_ps)
     rows = zip(*(column.tolist() for column in (*columns, *times)), strict=True)
     accesses = _accesses(graph)
     starts = graph.access_start.tolist()
@@ -198,12 +198,13 @@ def _nodes(schedule: ScheduleColumns) -> list[dict[str, Any]]:
             "lane": _or_none(lane),
             "issue_ps": issue,
             "start_ps": start,
+            "free_ps": free,
             "end_ps": end,
             "waited_for": _wait_row(waited[number]),
             "loc": places[stack],
             "accesses": accesses[starts[number] : starts[number + 1]],
         }
-        for number, (program, (op, rank, command, channel, stack, engine, lane, issue, start, end)) in enumerate(
+        for number, (program, (op, rank, command, channel, stack, engine, lane, issue, start, free, end)) in enumerate(
             zip(graph.program.tolist(), rows, strict=True)
         )
     ]

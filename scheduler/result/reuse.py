@@ -110,9 +110,10 @@ def _allowed(freed: Problem, policy: Policy, times: Times, lane: IntArray) -> In
     dag, start = freed.dag, times.start_ps
     end = start + dag.duration_ps
     allowed = times.issue_ps.copy()
-    before = lane_predecessors(dag, start, lane)
+    before = lane_predecessors(freed.on_engines, start, lane)
     held = np.flatnonzero(before >= 0)
-    allowed[held] = np.maximum(allowed[held], end[before[held]])
+    free = start + freed.occupancy_ps
+    allowed[held] = np.maximum(allowed[held], free[before[held]])
     np.maximum.at(allowed, dag.target, end[dag.source])
     if policy.in_order:
         queue = make_constraints(freed, policy)

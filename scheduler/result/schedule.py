@@ -121,7 +121,7 @@ class Scheduling:
 
     @cached_property
     def _solving(self) -> Solving:
-        return Solving(self.problem.dag, bound_at_once=True)
+        return Solving(self.problem.split.dag, bound_at_once=True)
 
     def bounds(self, effort: str = "normal") -> Bounds | None:
         """The lower bounds that an effort finds; None where the graph's own edges close a cycle, so that no policy can
@@ -130,7 +130,7 @@ class Scheduling:
         if dag.has_cycle:
             return None
         if effort not in self._bounds:
-            known = self._solving.at(wanted).bounds if len(dag) else quick_bounds(dag)
+            known = self._solving.at(wanted).bounds if len(dag) else quick_bounds(self.problem.split.dag)
             self._bounds[effort] = lower_bounds(self.problem, known)
         return self._bounds[effort]
 
@@ -174,15 +174,16 @@ class Scheduling:
             raise deadlock_error(self.graph, policy, times.waits)
         assert known is not None, "edges that close a cycle are a deadlock"
         if policy.exact:
-            exact = solve(dag, times.start_ps, bound_ps=known.best_ps, limit=limit)
-            times = attrs.evolve(times, start_ps=exact.start_ps)
+            whole = problem.split
+            exact = solve(whole.dag, whole.starts(times.start_ps), bound_ps=known.best_ps, limit=limit)
+            times = attrs.evolve(times, start_ps=whole.given(exact.start_ps))
             known = known.with_bound(SOLVER_BOUND, exact.bound_ps)
         columns = {
             "issue_ps": times.issue_ps,
             "start_ps": times.start_ps,
             "end_ps": times.start_ps + dag.duration_ps,
             "engine": dag.engine,
-            "lane": assign_lanes(dag, times.start_ps),
+            "lane": assign_lanes(problem.on_engines, times.start_ps),
         }
         ready = {}
         for name, column in columns.items():

@@ -23,15 +23,16 @@ def slack_ps(problem: Problem, policy: Policy, start: IntArray, lane: IntArray) 
     n, dag = len(problem), problem.dag
     if not n:
         return np.zeros(0, dtype=np.int64)
-    before = lane_predecessors(dag, start, lane)
+    held = problem.occupancy_ps
+    before = lane_predecessors(problem.on_engines, start, lane)
     # What takes no time holds no lane.
     after = np.flatnonzero(before >= 0)
-    after = after[dag.duration_ps[before[after]] > 0]
-    lane_arcs = (before[after], after, dag.duration_ps[before[after]])
+    after = after[held[before[after]] > 0]
+    lane_arcs = (before[after], after, held[before[after]])
     makespan = int((start + dag.duration_ps).max())
     if not policy.in_order:
         arcs = [lane_arcs, (dag.source, dag.target, dag.duration_ps[dag.source])]
-        order, events = placement_order(dag, start), n
+        order, events = placement_order(problem.on_engines, start), n
     else:
         constraints = make_constraints(problem, policy)
         arcs = [lane_arcs, (constraints.source, constraints.target, constraints.weight_ps)]

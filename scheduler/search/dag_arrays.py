@@ -12,7 +12,7 @@ from ...ir.errors import DeadlockError, InfeasibleError, shown
 from ...ir.tables import IntArray
 from .dag import Dag, find_cycle
 
-__all__ = ["acyclic_dag", "column", "make_dag", "scratch_of"]
+__all__ = ["acyclic_dag", "column", "make_dag", "occupancy_of", "scratch_of"]
 
 #: The longest schedule; a sum of two times fits int64 as well.
 _LONGEST = (1 << 62) - 1
@@ -46,6 +46,22 @@ def acyclic_dag(durations: Any, engine: Any, channels: Any, edges: Any, release:
         cycle = " after ".join(map(str, [*nodes, nodes[0]]))
         raise DeadlockError(f"the edges close a cycle: {cycle}", help="a task graph has no cycles", nodes=nodes)
     return dag
+
+
+def occupancy_of(given: Any, dag: Dag) -> IntArray:
+    """How long each node holds its engine: all of its duration where nothing is given, and without an engine. Raises
+    ``InfeasibleError``."""
+    if given is None:
+        return dag.duration_ps
+    held = column(given, len(dag), "occupancy_ps", 0)
+    late = np.flatnonzero((held > dag.duration_ps) & (dag.engine >= 0))
+    if len(late):
+        node = int(late[0])
+        raise InfeasibleError(
+            f"node {node} holds its engine for {held[node]}, and lasts {dag.duration_ps[node]}",
+            help="a duration is no less than the occupancy",
+        )
+    return np.where(dag.engine >= 0, held, dag.duration_ps)
 
 
 def scratch_of(given: Any, n: int) -> tuple[IntArray, int]:

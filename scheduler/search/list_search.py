@@ -11,10 +11,11 @@ from ...ir.arrays.permutations import inverse_permutation
 from ...ir.errors import InfeasibleError, PolicyError, did_you_mean
 from ...ir.tables import IntArray
 from .dag import Dag
-from .dag_arrays import acyclic_dag, column, scratch_of
+from .dag_arrays import acyclic_dag, column, occupancy_of, scratch_of
 from .efforts import Effort, check_effort, check_seed
 from .improving import makespan_ps
 from .least_scratch import LARGEST_BEAM, least_scratch_order
+from .occupancy import split
 from .priorities import PRIORITIES, by_largest
 from .scratch_limit import in_order, need_in_order, within_scratch
 from .solving import Solving
@@ -29,6 +30,7 @@ def schedule_dag(
     edges: Any,
     *,
     release_ps: Any = None,
+    occupancy_ps: Any = None,
     priority: Any = "longest_path",
     effort: str = "normal",
     scratch: tuple[Any, int] | None = None,
@@ -38,11 +40,13 @@ def schedule_dag(
 
     ``durations_ps`` ``(n,)``: not negative. ``engine`` ``(n,)``: which engine works on each node, -1 for none.
     ``channels`` ``(E,)``: how many nodes an engine works on at once. ``edges`` ``(m, 2)``: from, to. ``release_ps``
-    ``(n,)``: no node starts before. ``priority``: a rule of ``PRIORITIES`` to begin with, or an array ``(n,)``, larger
-    first, that is used instead of the rules. ``effort``: ``"fast"``, ``"normal"``, ``"high"``. ``scratch``: the bytes
-    of each node's result ``(n,)``, and how many there are for all; a result holds its bytes from its node's start until
-    the last of its readers (the targets of its edges) has ended, its node itself where there are none. ``seed``: of all
-    that is tried at random; the same arrays and seed give the same times.
+    ``(n,)``: no node starts before. ``occupancy_ps`` ``(n,)``: how long a node holds its engine, its duration at the
+    most (None: all of it); what waits for the node waits for its duration. ``priority``: a rule of ``PRIORITIES`` to
+    begin with, or an array ``(n,)``, larger first, that is used instead of the rules. ``effort``: ``"fast"``,
+    ``"normal"``, ``"high"``. ``scratch``: the bytes of each node's result ``(n,)``, and how many there are for all; a
+    result holds its bytes from its node's start until the last of its readers (the targets of its edges) has ended, its
+    node itself where there are none. ``seed``: of all that is tried at random; the same arrays and seed give the same
+    times.
 
     Event-driven list scheduling, several rules, forward-backward improvement, local search (see :func:`search`); under
     ``scratch`` several rules, perturbed ones at ``"high"``; where all come to a dead end, program order, and at last an
@@ -52,17 +56,25 @@ def schedule_dag(
     """
     wanted, seed = check_effort(effort), check_seed(seed)
     dag = acyclic_dag(durations_ps, engine, channels, edges, release_ps)
+    whole = split(dag, occupancy_of(occupancy_ps, dag))
     if isinstance(priority, str) and priority not in PRIORITIES:
         raise PolicyError(f"no priority rule {priority!r}", help=did_you_mean(priority, PRIORITIES, what="rules"))
     given = None if isinstance(priority, str) else column(priority, len(dag), "priority")
     if scratch is not None:
+        if whole.dag is not dag:
+            raise InfeasibleError(
+                "occupancy_ps below the durations together with scratch",
+                help="leave one of them out: how long a result's bytes are held is not known then",
+            )
         nbytes, limit = scratch_of(scratch, len(dag))
         first = PRIORITIES[priority](dag) if given is None else given
         return _search_within(dag, wanted, first, given is None, nbytes, limit, seed)
     if not len(dag):
         return np.zeros(0, dtype=np.int64)
     rule = priority if isinstance(priority, str) else "longest_path"
-    return Solving(dag, priority=given, first_rule=rule, seed=seed).at(wanted).start_ps
+    if given is not None:
+        given = np.concatenate([given, np.zeros(len(whole.late), dtype=np.int64)])
+    return whole.given(Solving(whole.dag, priority=given, first_rule=rule, seed=seed).at(wanted).start_ps)
 
 
 def _search_within(

@@ -170,7 +170,7 @@ def test_times_that_leave_a_cycle_of_edges_to_order_are_refused() -> None:
     with pytest.raises(ks.OrderError, match="nodes wait for each other at one instant") as caught:
         execute(graph, order=Times(nothing, nothing))
     assert int(caught.value.message.split()[0]) > 1
-    fits = attrs.evolve(load_machine(), link=attrs.evolve(load_machine().link, slots=3))
+    fits = load_machine().override({"link.slots": "3"})
     execute(ks.trace(kernel, ranks=2, machine=fits), order=Times(nothing, nothing))
 
 

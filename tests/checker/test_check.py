@@ -337,7 +337,7 @@ def test_another_machine_or_target_is_found() -> None:
     made = flash_schedule()
     slower = attrs.evolve(made.machine, clock_ghz=made.machine.clock_ghz / 2)
     assert "duration" in rules(attrs.evolve(made, machine=slower))
-    roomier = attrs.evolve(made.machine, link=attrs.evolve(made.machine.link, slots=3))
+    roomier = made.machine.override({"link.slots": "3", "name": made.machine.name})
     assert rules(attrs.evolve(made, machine=roomier)) == {"target"}
 
 

@@ -61,6 +61,7 @@ def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
         "arange",
         "load",
         "store",
+        "move",
         "copy_to",
         "atomic",
         "fetch",
@@ -106,6 +107,7 @@ def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
     special = {
         "load": "memory/dma_read",
         "store": "memory/dma_write",
+        "move": "memory/move",
         "copy_to": "math/copy",
         "atomic": "memory/atomic",
         "fetch": "memory/fetch",
@@ -135,7 +137,7 @@ def test_engines_and_what_they_count() -> None:
         Kind.NONE: WorkKind.NOTHING,
     }
     names = {o.engine for o in OPERATIONS.values()}
-    assert names == {"dma_read", "dma_write", "link", "gemm", "math", "none"}
+    assert names == {"dma_read", "dma_write", "dma", "link", "gemm", "math", "none"}
 
 
 def test_what_an_elementwise_operation_costs_is_asked_for() -> None:

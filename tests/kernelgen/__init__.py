@@ -16,6 +16,9 @@ runs on the default machine or on one that differs in some numbers, and on rings
 KB and are reused all the time. Every value (but those of the loads that nobody uses) ends in an HBM region of its own,
 so that each of them matters, and all values are finite.
 
+With ``memories`` a rank has several: values lie where the program says, or where the machine puts them, and are moved
+to where an engine reaches them.
+
 With ``faults`` a program also reads and writes handles of closed scopes and reads bytes that nothing wrote. With
 ``deadlocks`` the ranks' sends and receives may wait for each other for ever.
 """

@@ -2,7 +2,46 @@
 
 from __future__ import annotations
 
-__all__ = ["MACHINE_OPTIONS", "Option"]
+from kernscope.machine.description import parse_machine
+
+__all__ = ["MACHINE_OPTIONS", "SEVERAL_MEMORIES", "Option"]
+
+#: The default machine with three memories a rank: products go from one into another, arithmetic between two, and
+#: results of some operations elsewhere than the rest.
+SEVERAL_MEMORIES = parse_machine(
+    """
+name = "several"
+base = "ahbm-pe"
+[memory.psum]
+bytes = 1048576
+align = 64
+[memory.l0]
+bytes = 1048576
+align = 32
+[engine.gemm]
+reads = ["l0"]
+writes = ["psum"]
+latency_cycles = 30
+[engine.math]
+reads = ["tcm", "psum"]
+writes = ["tcm", "psum"]
+ops = ["elementwise", "move"]
+latency_cycles = 9
+[engine.feed]
+kind = "transfer"
+reads = ["tcm", "l0"]
+writes = ["l0", "tcm"]
+latency_ns = 30
+bytes_per_ns = 16
+pipelined = true
+[place]
+default = "tcm"
+exp = "psum"
+sub = "psum"
+cast = "psum"
+""",
+    "several.toml",
+)
 
 #: A field of the machine and its value, as ``--set`` takes them.
 Option = tuple[str, str]

@@ -61,6 +61,24 @@ class Memory(Holder):
             rows, cols = (24, 12) if d % 2 else (8, 8)
             tl.load(self.region((tl.float32, tl.float16)[b % 2], rows, cols, d))
 
+    def do_move(self, a: int, b: int, c: int, d: int) -> None:
+        """A value, or a view of one, in another of the rank's memories."""
+        value = self.operand(a, DTYPES)
+        others = [space for space in self.spaces if space != value.handle.space]
+        if others:
+            self.add(tl.move(self.read(value), others[b % len(others)]), value.base.bound)
+
+    def do_space(self, a: int, b: int, c: int, d: int) -> None:
+        """A result in a memory that is named: where its engine makes it, or where it is brought then."""
+        value, space = self.operand(a), self.spaces[b % len(self.spaces)]
+        match c % 3:
+            case 0:
+                self.add(tl.tanh(self.read(value), space=space), 1.0)
+            case 1:
+                self.add(tl.load(self.region(tl.float32, size_of(a), size_of(d), d), space=space), 1.0)
+            case _:
+                self.add(tl.full((size_of(a), size_of(d)), 0.5, tl.float32, space=space), 1.0)
+
     def do_store(self, a: int, b: int, c: int, d: int) -> None:
         self.keep(self.operand(a, DTYPES), clip=b % 4 == 0)
 

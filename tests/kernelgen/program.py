@@ -17,7 +17,7 @@ from kernscope import tl
 from kernscope.tracer.kernel import HbmSpec
 
 from .faults import Faults
-from .machines import MACHINE_OPTIONS, Option
+from .machines import MACHINE_OPTIONS, SEVERAL_MEMORIES, Option
 from .messages import Messages
 from .values import COLS, DTYPES, SIZES, Array, Frame, Line, Tensors
 
@@ -53,7 +53,8 @@ class Program:
 
     ``topology`` is ``"ring"``, or ``"mesh2d"`` of ``shape`` (rows, cols; empty: one row), its ends joined or not.
     ``options`` are fields of the machine that differ from the default one's. ``grid`` programs share the ranks (0: each
-    rank is one), and send no messages.
+    rank is one), and send no messages. With ``memories`` ranks have several, and the program says of some values where
+    they lie.
     """
 
     instructions: tuple[Instruction, ...]
@@ -63,6 +64,7 @@ class Program:
     joined: bool = True
     options: tuple[Option, ...] = ()
     grid: int = 0
+    memories: bool = False
 
     @property
     def parts(self) -> int:
@@ -71,8 +73,8 @@ class Program:
 
     @property
     def machine(self) -> ks.Machine:
-        """The default machine, with the program's topology and options."""
-        machine = ks.load_machine("ahbm-pe")
+        """The default machine, or one with several memories a rank, with the program's topology and options."""
+        machine = SEVERAL_MEMORIES if self.memories else ks.load_machine("ahbm-pe")
         if self.topology == "mesh2d":
             topology = attrs.evolve(machine.topology, kind=self.topology, shape=self.shape, wraps=self.joined)
             machine = attrs.evolve(machine, topology=topology)
@@ -149,8 +151,10 @@ class Interpreter(Faults, Messages):
     """Carries out a program on one rank."""
 
     def __init__(self, program: Program, tensors: Tensors) -> None:
-        super().__init__(tensors, program.line(), program.rows, program.machine.link.slots)
+        machine = program.machine
+        super().__init__(tensors, program.line(), program.rows, machine.target.slots)
         self.ranks = program.ranks
+        self.spaces = tuple(machine.target.memory_names[place] for place in machine.target.scratch_memories)
         self.pending: Iterator[Instruction] = iter(program.instructions)
 
     def run(self) -> None:
@@ -208,9 +212,10 @@ def programs(
     topology: str = "ring",
     machines: bool = True,
     grid: int = 0,
+    memories: bool = False,
 ) -> Program:
     """Random programs of at most ``max_size`` instructions, with options of the machine unless ``machines`` says no."""
-    names = _names(1 if grid else ranks, faults, deadlocks)
+    names = _names(1 if grid else ranks, faults, deadlocks) + ("move", "move", "space") * memories
     instruction = st.tuples(st.sampled_from(names), _NUMBER, _NUMBER, _NUMBER, _NUMBER)
     instructions = draw(st.lists(instruction, min_size=1, max_size=max_size))
     shape: tuple[int, ...] = ()
@@ -220,7 +225,7 @@ def programs(
         joined = draw(st.sampled_from([True, True, False]))
     options = st.lists(st.sampled_from(MACHINE_OPTIONS), max_size=4, unique_by=lambda option: option[0])
     chosen = tuple(draw(options)) if machines else ()
-    return Program(tuple(instructions), ranks, topology, shape, joined, chosen, grid)
+    return Program(tuple(instructions), ranks, topology, shape, joined, chosen, grid, memories)
 
 
 def random_kernel(
@@ -232,14 +237,15 @@ def random_kernel(
     size: int = 40,
     topology: str = "ring",
     machines: bool = False,
+    memories: bool = False,
 ) -> Program:
     """The random program of a seed, with ``size`` instructions: for runs too large for hypothesis."""
     rng = random.Random(seed)
-    names = _names(ranks, faults, deadlocks)
+    names = _names(ranks, faults, deadlocks) + ("move", "move", "space") * memories
     made = [(rng.choice(names), *(rng.randrange(64) for _ in range(4))) for _ in range(size)]
     options = dict(rng.choice(MACHINE_OPTIONS) for _ in range(rng.randrange(5) if machines else 0))
     instructions = tuple((name, a, b, c, d) for name, a, b, c, d in made)
-    return Program(instructions, ranks, topology, options=tuple(options.items()))
+    return Program(instructions, ranks, topology, options=tuple(options.items()), memories=memories)
 
 
 def _names(ranks: int, faults: bool, deadlocks: bool) -> tuple[str, ...]:

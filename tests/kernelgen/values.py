@@ -113,6 +113,7 @@ class Holder:
         self.dead: list[Value] = []
         self.stored = 0
         self.exchanged = 0
+        self.spaces: tuple[str, ...] = ()
         self.alone_from = 0  # the depth of the scope in which the rank works alone; 0: it does not
         #: Makes a scope; a front end whose kernels have none has another one here.
         self.scope: Callable[..., AbstractContextManager[object]] = tl.scratch_scope
@@ -187,7 +188,9 @@ class Holder:
         )
 
     def empty(self, shape: tuple[int, int], dtype: Any) -> Value:
-        handle = tl.empty(shape, dtype)
+        # In each memory of the rank in turn.
+        space = self.spaces[sum(len(frame.bases) for frame in self.frames) % len(self.spaces)] if self.spaces else None
+        handle = tl.empty(shape, dtype, space=space)
         base = Base(handle, np.zeros(handle.layout.size, dtype=bool), 0.0, unread=False)
         self.frames[-1].bases.append(base)
         return self.show(Value(handle, base, cells_of(handle)))

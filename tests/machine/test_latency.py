@@ -100,9 +100,9 @@ def graph() -> ks.Graph:
 
 
 def test_a_graphs_durations_are_those_of_its_nodes() -> None:
-    """The columns agree with the single nodes, in every preset."""
+    """The columns agree with the single nodes, in every preset on whose target the graph runs."""
     traced = graph()
-    for name in machine_names():
+    for name in ("ahbm-pe", "ahbm-pe-2dma", "ahbm-mesh"):
         machine = load_machine(name)
         each = [duration_ps(machine, node.operation, node.work, node.dtype) for node in traced]
         assert durations_ps(traced, machine).tolist() == each

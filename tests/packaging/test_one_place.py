@@ -46,20 +46,24 @@ def dma_copy(x: Array, *, result: DType, operands: Sequence[Operand]) -> Array:
     return x
 '''
 
-USE_SCRATCH_TRANSFER = """
+USE_SCRATCH_TRANSFER = '''
 import attrs
 import numpy as np
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.ops import Kind
-from kernscope.machine.parts import Engine
+from kernscope.machine.description import parse_machine
 from kernscope.tracer.recording.current import current
 
-class CopyingMachine(ks.Machine):
-    @property
-    def engines(self):
-        own = (self.target.results,)
-        return (*super().engines, Engine("dma_copy", Kind.TRANSFER, 1, own, own, self.dma_write))
+COPYING = """
+name = "copying"
+base = "ahbm-pe"
+[engine.dma_copy]
+kind = "transfer"
+reads = ["tcm"]
+writes = ["tcm"]
+latency_ns = 100
+bytes_per_ns = 128
+"""
 
 def kernel(x, o):
     tile = tl.load(x[:, :])
@@ -67,20 +71,19 @@ def kernel(x, o):
     tl.store(o[:, :], copy + tl.exp(tile))
 
 x = np.arange(32, dtype=np.float32).reshape(4, 8) / 32
-graph = ks.trace(kernel, x, ks.hbm((4, 8), "f32"))
+machine = parse_machine(COPYING, "copying.toml")
+graph = ks.trace(kernel, x, ks.hbm((4, 8), "f32"), machine=machine)
 load, copy, exp, _, store = graph
 assert (copy.op, copy.log, ks.verify(graph)) == ("dma_copy", "memory/dma_copy", [])
 assert [edge.reason.label for edge in copy.edges_in] == ["data"]
 
-plain = ks.load_machine()
 try:
-    ks.schedule(graph, machine=plain)
-except ks.MachineError as error:
-    assert "has no engine for dma_copy, which needs one of kind transfer" in str(error)
+    ks.schedule(graph, machine="ahbm-pe")
+except ks.TargetMismatchError as error:
+    assert "transfer from tcm to tcm" in str(error)
 else:
-    raise AssertionError("no engine of this machine reads and writes scratch, and transfers")
+    raise AssertionError("no engine of that machine reads and writes scratch, and transfers")
 
-machine = CopyingMachine(**{field.name: getattr(plain, field.name) for field in attrs.fields(ks.Machine)})
 for policy in ("blocking", "lazy", "queued", "list"):
     made = ks.schedule(graph, policy, machine=machine)
     took = made.end_ps - made.start_ps
@@ -95,7 +98,7 @@ assert made.start_ps[copy.id] < made.end_ps[exp.id] and made.start_ps[exp.id] < 
 assert np.array_equal(ks.run(graph, poison=True)["o"], x + np.exp(x))
 assert ks.lint(graph, machine=machine).ok
 ks.timeline(made, format="svg")
-"""
+'''
 
 MACHINE = """
 name = "ahbm-wide"

@@ -57,7 +57,7 @@ def test_all_constraints_hold(problem: Problem) -> None:
         start, end = times.start_ps, times.start_ps + dag.duration_ps
         assert np.all(end[dag.source] <= start[dag.target])
         assert np.all(start >= times.issue_ps)
-        lane = assign_lanes(dag, start)
+        lane, free = assign_lanes(problem.on_engines, start), start + problem.occupancy_ps
         assert np.all((lane >= 0) == (dag.engine >= 0))
         for engine, channels in enumerate(dag.channels.tolist()):
             nodes = np.flatnonzero(dag.engine == engine)
@@ -66,8 +66,8 @@ def test_all_constraints_hold(problem: Problem) -> None:
                 assert np.all(np.diff(start[nodes]) >= 0)
             for number in range(channels):
                 mine = nodes[lane[nodes] == number]
-                mine = mine[np.lexsort((mine, end[mine], start[mine]))]
-                assert np.all(end[mine[:-1]] <= start[mine[1:]])
+                mine = mine[np.lexsort((mine, free[mine], start[mine]))]
+                assert np.all(free[mine[:-1]] <= start[mine[1:]])
 
 
 @given(problem=problems())
@@ -91,12 +91,12 @@ def test_list_schedules_are_left_shifted(problem: Problem) -> None:
     if "list" not in found:
         return
     start = found["list"].start_ps
-    end = start + dag.duration_ps
+    end, free = start + dag.duration_ps, start + problem.occupancy_ps
     for node in range(len(dag)):
         reasons = {int(dag.release_ps[node])}
         reasons |= {int(end[s]) for s in dag.source[dag.target == node]}
         if dag.engine[node] >= 0:
-            reasons |= {int(end[other]) for other in np.flatnonzero(dag.engine == dag.engine[node])}
+            reasons |= {int(free[other]) for other in np.flatnonzero(dag.engine == dag.engine[node])}
         assert int(start[node]) in reasons
 
 

@@ -373,3 +373,35 @@ def test_an_unknown_rule() -> None:
     """A misspelt rule names the nearest."""
     with pytest.raises(PolicyError, match="did you mean 'longest_path'"):
         schedule_dag([1], [0], [1], [], priority="longest_paht")
+
+
+@given(case=task_graphs(), effort=st.sampled_from(list(EFFORTS)), data=st.data())
+@quick
+def test_an_engine_is_let_go_of_before_the_result_is_there(
+    case: dict[str, Any], effort: str, data: st.DataObject
+) -> None:
+    """With ``occupancy_ps`` lanes are held for that long, edges still wait for the duration; all of it held is no
+    change."""
+    held = [data.draw(st.integers(0, duration)) for duration in case["durations_ps"]]
+    start = schedule_dag(**case, occupancy_ps=held, effort=effort)
+    end, free = start + np.array(case["durations_ps"], dtype=np.int64), start + np.array(held, dtype=np.int64)
+    assert all(end[source] <= start[target] for source, target in case["edges"])
+    for engine, channels in enumerate(case["channels"]):
+        same = np.array(case["engine"]) == engine
+        for node in np.flatnonzero(same):
+            assert np.count_nonzero(same & (start <= start[node]) & (start[node] < free)) <= channels
+    assert np.array_equal(
+        schedule_dag(**case, occupancy_ps=case["durations_ps"], effort=effort), schedule_dag(**case, effort=effort)
+    )
+
+
+def test_occupancies_that_cannot_be() -> None:
+    """Longer than the duration, of another length, or together with a limit of scratch."""
+    one = {"durations_ps": [3], "engine": [0], "channels": [1], "edges": []}
+    with pytest.raises(InfeasibleError, match="node 0 holds its engine for 4, and lasts 3"):
+        schedule_dag(**one, occupancy_ps=[4])
+    with pytest.raises(InfeasibleError, match="occupancy_ps of shape"):
+        schedule_dag(**one, occupancy_ps=[1, 1])
+    with pytest.raises(InfeasibleError, match="together with scratch"):
+        schedule_dag(**one, occupancy_ps=[1], scratch=([1], 1))
+    assert schedule_dag(**one, occupancy_ps=[3], scratch=([1], 1)).tolist() == [0]

@@ -87,7 +87,7 @@ def gemm(
     OPERATIONS["dot"].rule((left.layout, right.layout), out_dtype=wide)
     steps = _steps(epilogue, wide, result_dtype)
     result = recorder.allocate(Layout.dense((m, n), result_dtype))
-    accumulator = recorder.allocate(Layout.dense((tm, tn), wide))
+    accumulator = recorder.allocate(Layout.dense((tm, tn), wide), memory=recorder.usual_place("dot"))
     left = _buffered(recorder, left, a, (tm, tk))
     # A streamed transposed operand keeps its rows: its buffer holds (n, k) and is read as (k, n).
     right = _buffered(recorder, right, b, (tn, tk) if trans_b else (tk, tn))

@@ -29,7 +29,8 @@ def record_into(name: str, operands: tuple[Any, ...], static: Static, out: Tenso
 def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
     names = ("x",) if count == 1 else ("a", "b", "c")[:count]
     parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-    signature = inspect.Signature([*parameters, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)])
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("out", "space")]
+    signature = inspect.Signature([*parameters, *named])
 
     def make(name: str) -> Callable[..., TensorHandle]:
         def function(*operands: Any, **keywords: Any) -> TensorHandle:
@@ -39,9 +40,10 @@ def _elementwise(count: int) -> Callable[[str], Callable[..., TensorHandle]]:
                 recorder = current()  # which says that there is none
             if keywords or len(operands) != count:
                 bound = check_arguments(function, operands, keywords)
-                operands, out = bound.args, bound.kwargs.get("out")
+                operands, out, space = bound.args, bound.kwargs.get("out"), bound.kwargs.get("space")
                 if out is not None:
                     return record_into(name, operands, (), out)
+                return recorder.compute(name, operands, (), space)
             return recorder.compute(name, operands)
 
         function.__signature__ = signature  # type: ignore[attr-defined]  # inspect and documentation look here
@@ -58,28 +60,34 @@ def _reduction(name: str) -> Callable[..., TensorHandle]:
         *,
         keepdims: bool | None = None,
         out: TensorHandle | None = None,
+        space: str | None = None,
     ) -> TensorHandle:
         keep = bool(keep_dims if keepdims is None else keepdims)
         handle = as_handle(name, x)
         axes = layouts.resolve_axes(axis, handle.ndim)
-        return _recorded(name, handle, (("axis", axes), ("keep_dims", keep)), out)
+        return _recorded(name, handle, (("axis", axes), ("keep_dims", keep)), out, space)
 
     return function
 
 
 def _along_axis(name: str) -> Callable[..., TensorHandle]:
-    def function(x: TensorHandle, axis: int = -1, *, out: TensorHandle | None = None) -> TensorHandle:
+    def function(
+        x: TensorHandle, axis: int = -1, *, out: TensorHandle | None = None, space: str | None = None
+    ) -> TensorHandle:
         handle = as_handle(name, x)
-        return _recorded(name, handle, (("axis", layouts.resolve_axis(axis, handle.ndim)),), out)
+        return _recorded(name, handle, (("axis", layouts.resolve_axis(axis, handle.ndim)),), out, space)
 
     return function
 
 
-def _recorded(name: str, x: TensorHandle, static: Static, out: TensorHandle | None) -> TensorHandle:
-    return current().compute(name, (x,), static) if out is None else record_into(name, (x,), static, out)
+def _recorded(name: str, x: TensorHandle, static: Static, out: TensorHandle | None, space: str | None) -> TensorHandle:
+    return current().compute(name, (x,), static, space) if out is None else record_into(name, (x,), static, out)
 
 
-_INTO = " With ``out`` the result goes into that handle of its shape and dtype, which is returned."
+_INTO = (
+    " With ``out`` the result goes into that handle of its shape and dtype, which is returned; with ``space`` into the "
+    "memory of that name, where a rank has several."
+)
 
 _MAKERS: dict[Family, Callable[[str], Callable[..., TensorHandle]]] = {
     Family.UNARY: _elementwise(1),

@@ -31,6 +31,7 @@ def load(
     *,
     out: TensorHandle | None = None,
     pad: Scalar | None = None,
+    space: str | None = None,
 ) -> TensorHandle:
     """Record a load: see ``tl.load``."""
     tensor, wanted, source, at = region_of(recorder, "load", src, shape, dtype, ragged=pad is not None)
@@ -41,10 +42,11 @@ def load(
         check_destination(recorder, "load(out=)", out, wanted, tensor.dtype)
     if at is None and source is not None:
         plan = recorder.plan("load", (source[2],), (("shape", wanted), ("dtype", tensor.dtype)))
-        return recorder.record(plan, (source,), into=out)
+        return recorder.record(plan, (source,), into=out, space=space)
     static = (("shape", wanted), ("dtype", tensor.dtype), ("pad", 0 if pad is None else pad), ("at", at))
     reads = () if source is None else (source,)
-    return recorder.record(recorder.plan("load", tuple(view for _, _, view in reads), static), reads, into=out)
+    plan = recorder.plan("load", tuple(view for _, _, view in reads), static)
+    return recorder.record(plan, reads, into=out, space=space)
 
 
 def store(recorder: Recorder, dst: Any, src: Any, *, clip: bool = False) -> None:
@@ -121,7 +123,13 @@ def barrier(recorder: Recorder) -> None:
 
 
 def receive(
-    recorder: Recorder, name: str, direction: str, shape: Any, dtype: Any, out: TensorHandle | None
+    recorder: Recorder,
+    name: str,
+    direction: str,
+    shape: Any,
+    dtype: Any,
+    out: TensorHandle | None,
+    space: str | None = None,
 ) -> TensorHandle:
     """Record a ``recv`` or ``recv_async``: see ``tl.recv``."""
     wanted, kind = check_shape(shape), dtypes.of(dtype)
@@ -129,7 +137,7 @@ def receive(
     if out is not None:
         check_destination(recorder, f"{name}(out=)", out, wanted, kind)
     plan = recorder.plan(name, (), (("shape", wanted), ("dtype", kind)))
-    return recorder.record(plan, (), into=out, channel=channel)
+    return recorder.record(plan, (), into=out, channel=channel, space=space)
 
 
 def wait(recorder: Recorder, future: Any) -> TensorHandle:

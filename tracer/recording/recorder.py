@@ -26,13 +26,15 @@ from ...ir.errors import (
     OwnerError,
     ScopeError,
     ScratchOverflowError,
+    SpaceError,
     UseAfterScopeError,
+    did_you_mean,
     shown,
 )
 from ...ir.graph import Graph
 from ...ir.grid import PROGRAM, Grid, coordinates, program_text
 from ...ir.layout import Layout, Shape
-from ...ir.ops import Operand
+from ...ir.ops import OPERATIONS, Operand, Operation
 from ...ir.source.digests import source_digest
 from ...ir.source.frames import OwnFolders
 from ...ir.source.location import Location
@@ -43,6 +45,7 @@ from ..values.hbm import HbmTensor
 from ..values.refusals import first_step
 from ..values.scratch import AutomaticLifetimes, Scope, ScratchAllocator
 from .plans import Plan, Planner, Static, plain_scalar, scalar_key
+from .routes import Route, Router
 from .rows import READ, WRITE, Rows, frame_table, stack_table
 from .sites import CallChain, SiteTable
 
@@ -116,7 +119,10 @@ class Recorder:
         self.rows = Rows()
         self._channels: dict[tuple[int, int], int] = {}
         self._planner = Planner(self.rows, target.memories[target.results_memory])
-        self._plans = self._planner.known  # looked up at once where operations are recorded
+        # Looked up at once where operations are recorded, where nothing depends on the memories they lie in.
+        self._quick = self._planner.known if target.is_plain else {}
+        self._plans = self._quick
+        self._router = None if target.is_plain else Router(target)
         self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
@@ -193,7 +199,7 @@ class Recorder:
 
     def resume(self) -> None:
         """Take up recording again."""
-        self._is_suspended, self._plans = False, self._planner.known
+        self._is_suspended, self._plans = False, self._quick
 
     def open_scope(self, name: str) -> Scope:
         """Open a scope: records its ``scope_enter``."""
@@ -268,8 +274,13 @@ class Recorder:
 
     # --- recording --------------------------------------------------------------------------------------------------
 
-    def compute(self, name: str, operands: tuple[Any, ...], static: Static = ()) -> TensorHandle:
-        """Record an operation on handles and Python numbers; the fresh handle of its result."""
+    def compute(
+        self, name: str, operands: tuple[Any, ...], static: Static = (), space: str | None = None
+    ) -> TensorHandle:
+        """Record an operation on handles and Python numbers; the fresh handle of its result, in the memory of a name
+        (None: where the machine puts it)."""
+        if space is not None:
+            return self._compute_slowly(name, operands, static, space)
         # The innermost path of a trace: what `allocate` and `_node` do, written out.
         rows, own = self.rows, self._own_storages
         layouts = rows.layouts
@@ -308,9 +319,12 @@ class Recorder:
         rows.nodes.extend((plan.kind, stack, row, len(accesses) // 3))
         return TensorHandle(self, storage, address, scope, plan.result)
 
-    def _compute_slowly(self, name: str, operands: tuple[Any, ...], static: Static) -> TensorHandle:
-        """As :meth:`compute`, where a plan has to be made, a view's layout is new, or an operand is wrong."""
-        return self.record(*self.planned(name, operands, static))
+    def _compute_slowly(
+        self, name: str, operands: tuple[Any, ...], static: Static, space: str | None = None
+    ) -> TensorHandle:
+        """As :meth:`compute`, where a plan has to be made, a view's layout is new, an operand is wrong, or a rank has
+        several memories."""
+        return self.record(*self.planned(name, operands, static), space=space)
 
     def planned(self, name: str, operands: tuple[Any, ...], static: Static) -> tuple[Plan, list[Read]]:
         """The plan of an operation on handles and Python numbers, and what it reads."""
@@ -341,11 +355,146 @@ class Recorder:
         into: TensorHandle | Read | None = None,
         channel: int = -1,
         stack: int | None = None,
+        space: str | None = None,
     ) -> TensorHandle:
-        """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes; at the
-        place of a stack row, where the call that led here is not what made it."""
+        """Record a node that reads these views and writes ``into`` (a handle or a view of HBM), or fresh bytes in the
+        memory of a name (None: where the machine puts them); at the place of a stack row, where the call that led here
+        is not what made it.
+
+        Where a rank has several memories, what no engine reaches is moved to where one does, before and after.
+        """
         if get_ident() != self._thread:
             self.check_thread()
+        place = None if space is None else self.place(space)
+        if self._router is None:
+            return self._write(plan, reads, into, channel, place, stack)
+        given = tuple(reads)
+        route = self._route(plan, given, into, place)
+        if route.is_direct:
+            return self._write(plan, given, into, channel, route.result, stack)
+        ready = [self._moved(read, path, stack) for read, path in zip(given, route.operands, strict=True)]
+        if not route.after:
+            return self._write(plan, ready, into, channel, route.result, stack)
+        # A product that is added to in place is added to where it was moved to.
+        twin = self._in_place(given, into)
+        made = self._write(
+            plan, ready, None if twin < 0 else self._handle_of(ready[twin]), channel, route.result, stack
+        )
+        *between, last = route.after
+        at = self._moved((made.storage, made.offset, made.layout), tuple(between), stack)
+        plan = self._move_plan(at)
+        return self._write(plan, (at,), into, -1, last, stack)
+
+    def _route(self, plan: Plan, reads: Sequence[Read], into: TensorHandle | Read | None, place: int | None) -> Route:
+        """The way to do what a plan says. Raises ``SpaceError`` where there is none, or, with ``strict_spaces``, where
+        something would have to be moved."""
+        assert self._router is not None
+        operation = OPERATIONS.by_code(self.rows.kinds[plan.kind].code)
+        places = tuple(self._place_of(storage) for storage, _, _ in reads)
+        wanted = -1 if place is None else place
+        if into is not None:
+            wanted = self._place_of(into.storage if isinstance(into, TensorHandle) else into[0])
+        twin = self._in_place(reads, into)
+        fixed = wanted == self.target.global_memory
+        route = self._router.route(operation, places, wanted=wanted, in_place=twin, fixed=fixed)
+        if route is not None and (route.is_direct or not self.target.strict_spaces):
+            return route
+        names = self.target.memory_names
+        lie = " and ".join(dict.fromkeys(names[at] for at in places)) or "nothing"
+        goal = f" into {names[wanted]}" if wanted >= 0 else ""
+        reaches = "; ".join(str(reach) for reach in self.target.reaches if reach.takes(operation))
+        if route is None:
+            raise self.located(
+                SpaceError(
+                    f"no engine does {operation.name} from {lie}{goal}, and nothing brings it where one does",
+                    help=self._nearer(operation, twin) or f"what does {operation.name}: {reaches or 'no engine'}",
+                )
+            )
+        number = next((n for n, path in enumerate(route.operands) if path), -1)
+        where = names[route.operands[number][-1]] if number >= 0 else names[route.result]
+        raise self.located(
+            SpaceError(
+                f"no engine does {operation.name} from {lie}{goal}: it takes {reaches}",
+                help=f'bring it there: tl.move(h, "{where}")'
+                if number >= 0
+                else f'make it in {where}, then write tl.move(h, "{names[wanted]}")',
+            )
+        )
+
+    def _nearer(self, operation: Operation, twin: int) -> str:
+        """The ``help:`` text where only what is written over lies in the wrong memory."""
+        place = self.target.place_of(operation)
+        writes = [reach.writes for reach in self.target.reaches if reach.takes(operation)]
+        there = place if any(place in names for names in writes) else next((names[0] for names in writes), "")
+        return f'make what it adds to in {there}: tl.zeros(..., space="{there}")' if twin >= 0 and there else ""
+
+    def _in_place(self, reads: Sequence[Read], into: TensorHandle | Read | None) -> int:
+        """The number of the operand that an operation writes over; -1 for none."""
+        if not isinstance(into, TensorHandle):
+            return -1
+        over = (into.storage, into.offset, into.layout)
+        return next((number for number, read in enumerate(reads) if read == over), -1)
+
+    def _moved(self, read: Read, path: Sequence[int], stack: int | None = None) -> Read:
+        """Record the moves of a view through these memories; the view of what came of it."""
+        for place in path:
+            made = self._write(self._move_plan(read), (read,), None, -1, place, stack)
+            read = (made.storage, made.offset, made.layout)
+        return read
+
+    def _move_plan(self, read: Read) -> Plan:
+        return self.plan("move", (read[2],), (("automatic", True),))
+
+    def _handle_of(self, read: Read) -> TensorHandle:
+        storage, offset, layout = read
+        return TensorHandle(self, storage, 0, self.allocator.scope, layout, offset)
+
+    def move(self, handle: TensorHandle, space: str) -> TensorHandle:
+        """Record that a tile is brought into another of the rank's memories; its handle there."""
+        self.check_handle(handle)
+        at: Read = (handle.storage, handle.offset, handle.layout)
+        goal = self.place(space)
+        here = self._place_of(handle.storage)
+        path = (goal,) if self._router is None else self._router.path(here, (goal,))
+        if path is None or here == goal:
+            raise self.located(
+                SpaceError(
+                    f"move of {handle!r} from {self.target.memory_names[here]} to {space}",
+                    help="it is there already" if here == goal else "no engine of the machine brings it there",
+                )
+            )
+        *between, last = path
+        at = self._moved(at, tuple(between))
+        return self._write(self.plan("move", (at[2],), ()), (at,), None, -1, last)
+
+    def place(self, space: object) -> int:
+        """The place of one of the rank's memories, by name. Raises ``SpaceError``."""
+        names = [self.target.memory_names[place] for place in self.target.scratch_memories]
+        if not isinstance(space, str) or space not in names:
+            raise self.located(
+                SpaceError(f"no memory {shown(space)}", help=did_you_mean(str(space), names, what="memories"))
+            )
+        return self.target.memory_names.index(space)
+
+    def usual_place(self, name: str) -> int:
+        """The place of the memory where an operation's results go where nothing else is said."""
+        return self.target.memory_names.index(self.target.place_of(OPERATIONS[name]))
+
+    def _place_of(self, storage: int) -> int:
+        if storage < len(self.rows.hbm_names):
+            return self.target.global_memory
+        return self.rows.elsewhere.get(storage, self.target.results_memory)
+
+    def _write(
+        self,
+        plan: Plan,
+        reads: Iterable[Read],
+        into: TensorHandle | Read | None,
+        channel: int,
+        place: int | None,
+        stack: int | None = None,
+    ) -> TensorHandle:
+        """Record a node as it is, wherever its operands lie."""
         rows = self.rows
         stack = self.sites.here() if stack is None else stack
         scope = self.allocator.scope.row
@@ -353,7 +502,7 @@ class Recorder:
         for storage, offset, layout in reads:
             accesses += (storage, offset, rows.layout_number(layout) * 2 + READ)
         if into is None:
-            handle = self.allocate(plan.result, plan.result_number, stack)
+            handle = self.allocate(plan.result, plan.result_number, stack, place)
             accesses += (handle.storage, 0, plan.result_number * 2 + WRITE)
         else:
             if isinstance(into, TensorHandle):
@@ -370,6 +519,10 @@ class Recorder:
         """Record a node that writes nothing; its id. ``stack`` as of :meth:`record`."""
         if get_ident() != self._thread:
             self.check_thread()
+        if self._router is not None:
+            given = tuple(reads)
+            paths = self._route(plan, given, None, None).operands
+            reads = [self._moved(read, path, stack) for read, path in zip(given, paths, strict=True)]
         accesses: list[int] = []
         for storage, offset, layout in reads:
             accesses += (storage, offset, self.rows.layout_number(layout) * 2 + READ)
@@ -386,9 +539,9 @@ class Recorder:
         yield
         self.rows.commands.append((first, self.node_count))
 
-    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False, space: str | None = None) -> TensorHandle:
         """Record a cast or a bitcast (also to the same dtype: fresh bytes, always)."""
-        return self.compute("bitcast" if bitcast else "cast", (handle,), (("dtype", self.dtype(dtype)),))
+        return self.compute("bitcast" if bitcast else "cast", (handle,), (("dtype", self.dtype(dtype)),), space)
 
     def dtype(self, name: Any) -> DType:
         """A dtype by name; the error blames the user's line."""
@@ -580,10 +733,12 @@ class Recorder:
 
     def space_of(self, storage: int) -> str:
         """The name of the memory that a storage lies in."""
-        target, rows = self.target, self.rows
-        if storage < len(rows.hbm_names):
-            return target.memories[target.global_memory].name
-        return target.memory_names[rows.elsewhere.get(storage, target.results_memory)]
+        return self.target.memory_names[self._place_of(storage)]
+
+    def told_space(self, storage: int) -> str:
+        """What a handle says of its memory: nothing where it lies where results go."""
+        place = self._place_of(storage)
+        return "" if place == self.target.results_memory else f" in {self.target.memory_names[place]}"
 
     def name_of(self, storage: int) -> str:
         """The name of a storage: of an HBM tensor its parameter's, of an allocation what it was assigned to."""

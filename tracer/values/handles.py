@@ -41,11 +41,20 @@ _R = TypeVar("_R")
 class Records(Owner, Protocol):
     """What a handle asks of the recorder that made it."""
 
-    def compute(self, name: str, operands: tuple[Any, ...], static: tuple[tuple[str, Any], ...] = ()) -> TensorHandle:
+    def compute(
+        self,
+        name: str,
+        operands: tuple[Any, ...],
+        static: tuple[tuple[str, Any], ...] = (),
+        space: str | None = None,
+    ) -> TensorHandle:
         """Record an operation on handles and Python numbers."""
 
-    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False) -> TensorHandle:
+    def cast(self, handle: TensorHandle, dtype: Any, bitcast: bool = False, space: str | None = None) -> TensorHandle:
         """Record a cast, or a bitcast."""
+
+    def told_space(self, storage: int) -> str:
+        """What a handle says of the memory that it lies in."""
 
     def name_of(self, storage: int) -> str:
         """The name of a storage row."""
@@ -124,7 +133,7 @@ class TensorHandle:
 
     @property
     def address(self) -> int:
-        """The first byte, in the rank's scratch. (A front end with automatic lifetimes has no addresses to show.)"""
+        """The first byte, in its memory. (A front end with automatic lifetimes has no addresses to show.)"""
         return self.storage_address + self.offset * self.layout.dtype.itemsize
 
     @property
@@ -139,7 +148,7 @@ class TensorHandle:
 
     def __repr__(self) -> str:
         place = "" if self.storage_address == UNPLACED else f" at {self.address:#x}"
-        return f"<handle {self.name or 'unnamed'} {self.layout!r}{place}>"
+        return f"<handle {self.name or 'unnamed'} {self.layout!r}{place}{self._recorder.told_space(self.storage)}>"
 
     # --- views ------------------------------------------------------------------------------------------------------
 
@@ -174,9 +183,10 @@ class TensorHandle:
         return self._viewed(layouts.transpose, ())
 
     @_arguments_checked
-    def to(self, dtype: DType | str, *, bitcast: bool = False) -> TensorHandle:
-        """The values in another dtype, or with ``bitcast`` their bits: a cast, in fresh bytes."""
-        return self._recorder.cast(self, dtype, bitcast)
+    def to(self, dtype: DType | str, *, bitcast: bool = False, space: str | None = None) -> TensorHandle:
+        """The values in another dtype, or with ``bitcast`` their bits: a cast, in fresh bytes, of the memory of a
+        name."""
+        return self._recorder.cast(self, dtype, bitcast, space)
 
     def __len__(self) -> int:
         if not self.layout.shape:
