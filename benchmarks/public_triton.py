@@ -134,9 +134,9 @@ def _of_tests(file: Path, said: str, seconds: float) -> Outcome:
 
 def _last_error(said: str) -> str:
     """The line that says what went wrong: the last error's."""
-    lines = re.findall(
-        r"^(?:E\s+)?((?:[\w.]+(?:Error|Exception)\b|error\[\w+\]|AssertionError)[^\n]*)", said, re.MULTILINE
-    )
+    named = r"(?:[\w.]+(?:Error|Exception)\b|error\[\w+\])[^\n]*"
+    lines = re.findall(rf"^(?:E\s+)?({named})|^E\s+(assert [^\n]*)", said, re.MULTILINE)
+    lines = [first or second for first, second in lines]
     return lines[-1].strip()[:200] if lines else (said.strip().splitlines() or ["no output"])[-1][:200]
 
 

@@ -20,6 +20,7 @@ from .channels import check_channels
 from .control import check_control
 from .issue import check_issue
 from .memory import memory_waits
+from .order import check_order
 from .violation import RULES, CheckableSchedule, Violation, describe, pairs
 from .work import KNOWN_KINDS, Account, account_for
 
@@ -45,6 +46,7 @@ def check(schedule: CheckableSchedule) -> list[Violation]:
             found += part
         found += _memory(schedule)
         found += check_channels(schedule)
+        found += check_order(schedule)
         found += check_control(schedule)
         found += check_issue(schedule, account)
     return sorted(found, key=lambda v: (RULES.index(v.rule), v.nodes[::-1], v.message))

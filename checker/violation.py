@@ -27,6 +27,7 @@ RULES = (
     "message",  # a receive ends no earlier than its send
     "credit",  # a send starts no earlier than the end of the receive that freed its slot
     "fifo",  # the sends, and the receives, of a channel keep their order
+    "order",  # HBM accesses before a notification end before it, those after a wait for one begin after it
     "control",  # what follows a decision starts no earlier than its end
     "issue",  # a rank issues one command at a time, in program order; none starts before it is issued
     "policy",  # what the policy lets the CPU wait for, and the order of starts on an engine

@@ -146,9 +146,10 @@ def _durations(graph: Graph, machine: Machine) -> IntArray:
     named = np.array(counts or [-1], dtype=np.int64)[graph.nodes.attributes]
     different, named_number = np.unique(named, return_inverse=True)
     key = graph.nodes.op.astype(np.int64) * len(different) + named_number
+    width = max(none, len(graph.target.directions)) + 1  # of either sort of column: a mesh has more ways than layouts
     for column in (first_read, second_read, written, toward):
         # Renumbered at each step, so that the product always fits.
-        _, key = np.unique(key * (none + 1) + column, return_inverse=True)
+        _, key = np.unique(key * width + column, return_inverse=True)
     _, sample, inverse = np.unique(key, return_index=True, return_inverse=True)
     operations = list(OPERATIONS.names)
     times = [

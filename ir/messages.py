@@ -75,8 +75,9 @@ def message_faults(graph: Graph) -> list[MessageFault]:
 
 def _message_layouts(graph: Graph, on_channel: IntArray) -> dict[int, tuple[object, ...]]:
     """By node the shape and dtype of its message: a send reads one view, a receive writes one."""
+    found: dict[int, tuple[object, ...]] = dict.fromkeys(on_channel.tolist(), ())
+    on_channel = on_channel[np.diff(graph.access_start)[on_channel] > 0]  # a signal has no bytes
     rows = graph.access_start[on_channel]
-    found: dict[int, tuple[object, ...]] = {}
     for node, number in zip(on_channel.tolist(), graph.accesses.layout[rows].tolist(), strict=True):
         layout = graph.layouts[number]
         found[node] = (layout.shape, layout.dtype)
@@ -134,7 +135,10 @@ def refuse_faults(graph: Graph, faults: list[MessageFault]) -> None:
 
 def _mismatch(graph: Graph, fault: MessageFault) -> FaultText:
     assert fault.send is not None and fault.recv is not None
-    sent, received = graph[fault.send].reads[0].layout, graph[fault.recv].writes[0].layout
+    send, recv = graph[fault.send], graph[fault.recv]
+    if not send.reads or not recv.writes:
+        return _signal_mismatch(graph, fault.send, fault.recv)
+    sent, received = send.reads[0].layout, recv.writes[0].layout
     asks = f"{received.shape}, {received.dtype!r}"
     return FaultText(
         message=f"rank {graph[fault.send].rank} sends {sent.dtype}{list(sent.shape)}, rank {graph[fault.recv].rank} "
@@ -145,12 +149,29 @@ def _mismatch(graph: Graph, fault: MessageFault) -> FaultText:
     )
 
 
+def _signal_mismatch(graph: Graph, send: int, recv: int) -> FaultText:
+    one, other = graph[send], graph[recv]
+    return FaultText(
+        message=f"{one.op} of rank {one.rank} meets {other.op} of rank {other.rank}",
+        places=(("received here", recv), ("sent here", send)),
+        help="tl.notify meets tl.wait_for, tl.send meets tl.recv; both go through one channel, in order, so one "
+        "too many shifts all that follow",
+    )
+
+
 def _lonely(graph: Graph, fault: MessageFault) -> FaultText:
     channel = fault.channel
     sender, receiver = int(graph.channels.sender[channel]), int(graph.channels.receiver[channel])
     direction = graph.target.directions[graph.channels.direction[channel]]
     arrival = graph.target.directions[graph.channels.arrival[channel]]
     counts = f"({fault.sends} sent, {fault.recvs} received on this channel)"
+    if fault.send is not None and not graph[fault.send].reads:
+        return FaultText(
+            message=f'notify to "{direction}" of rank {sender}: rank {receiver} never waits for it {counts}',
+            places=(("sent here", fault.send),),
+            help=f'on rank {receiver} add `tl.wait_for("{arrival}")`, or do not notify it: guard this line by '
+            "tl.program_id(0)",
+        )
     if fault.send is not None:
         layout = graph[fault.send].reads[0].layout
         return FaultText(
@@ -160,6 +181,13 @@ def _lonely(graph: Graph, fault: MessageFault) -> FaultText:
             "there: guard this line by tl.program_id(0)",
         )
     assert fault.recv is not None
+    if not graph[fault.recv].writes:
+        return FaultText(
+            message=f'wait_for "{arrival}" of rank {receiver}: rank {sender} never notifies it {counts}',
+            places=(("waits here", fault.recv),),
+            help=f'on rank {sender} add `tl.notify("{direction}")`, or do not wait here: guard this line by '
+            "tl.program_id(0)",
+        )
     return FaultText(
         message=f'{graph[fault.recv].op} from "{arrival}" of rank {receiver}: rank {sender} never sends it {counts}',
         places=(("received here", fault.recv),),

@@ -66,6 +66,7 @@ class Reason(enum.IntEnum):
     CONTROL = 4
     WAR = 5
     WAW = 6
+    ORDER = 7
 
     @property
     def label(self) -> str:

@@ -434,6 +434,27 @@ def wait(future: RecvFuture) -> TensorHandle:
     return transfers.wait(current(), future)
 
 
+@located
+def notify(direction: str) -> None:
+    """Tell the neighbour in a direction that all accesses of HBM before this line are done: a message without bytes,
+    which its :func:`wait_for` meets. It goes through the channel of that direction, in order with what is sent there,
+    and takes the link's latency."""
+    transfers.signal(current(), "notify", direction)
+
+
+@located
+def wait_for(direction: str) -> None:
+    """Wait until the neighbour in a direction has told (:func:`notify`): accesses of HBM after this line begin then."""
+    transfers.signal(current(), "wait_for", direction)
+
+
+@located
+def barrier() -> None:
+    """No rank's accesses of HBM after it begin before those of all ranks before it are done. Made of :func:`notify` and
+    :func:`wait_for`: every line of ranks tells its first one, and hears from it."""
+    transfers.barrier(current())
+
+
 # --- scopes ---------------------------------------------------------------------------------------------------------
 
 
@@ -516,6 +537,9 @@ __all__ = sorted(
             "recv",
             "recv_async",
             "wait",
+            "notify",
+            "wait_for",
+            "barrier",
             "scratch_scope",
         ],
     }

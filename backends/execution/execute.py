@@ -7,6 +7,7 @@ that is missing from the graph shows as a difference, at the latest with poison 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 import numpy as np
@@ -103,18 +104,18 @@ def _execute(
 
 def _run(ids: IntArray, plans: Plans, memory: Memory, tracker: Tracker, sender_of: Mapping[int, int]) -> None:
     of_storage, storage_of, byte_start = memory.of_storage, plans.storage, plans.byte_start
-    in_flight: dict[int, Array] = {}
+    in_flight: dict[int, Array | None] = {}
     for node in ids.tolist():
         tracker.before(node)
         plan = plans.plan(node)
         if not plan.is_idle:
             row = plans.access_start[node]
-            operands: list[Array] = []
+            operands: list[Any] = []
             for view in plan.reads:
                 operands.append(view.read(of_storage[storage_of[row]], byte_start[row]))
                 row += 1
             if plan.is_send:
-                in_flight[node] = operands[0]
+                in_flight[node] = operands[0] if operands else None  # a signal has no bytes
             else:
                 if plan.is_receive:
                     operands.append(in_flight.pop(sender_of[node]))

@@ -34,9 +34,9 @@ class Plan:
     is_receive: bool
     is_idle: bool
 
-    def compute(self, operands: list[Array]) -> Array:
-        """The result for the arrays of the operands that are tensors."""
-        arguments: list[Any] = operands
+    def compute(self, operands: list[Any]) -> Array:
+        """The result for the arrays of the operands that are tensors; of a signal, which has no bytes, for None."""
+        arguments = operands
         if self.scalars:
             arguments = [*operands]
             for position, value in self.scalars:

@@ -59,6 +59,7 @@ EDGE_STYLES: dict[Reason, EdgeStyle] = {
     Reason.CONTROL: EdgeStyle("dashed", "#4a5058", "#aab2bd", "control: what a branch read to what it decides"),
     Reason.WAR: EdgeStyle("dashed", "#8b919b", "#7d8692", "war: write after read"),
     Reason.WAW: EdgeStyle("dotted", "#8b919b", "#7d8692", "waw: write after write"),
+    Reason.ORDER: EdgeStyle("dotted", "#a8447f", "#e08cbd", "order: HBM on one side of a signal between ranks"),
 }
 
 

@@ -1,7 +1,8 @@
 """``pytest --kernscope-triton``: a test suite of Triton kernels as it stands, in one session.
 
 The session begins before the first ``conftest.py`` is imported. After each test the launches that it made are linted:
-findings from the configuration's ``fail-on`` on (default: error) fail it, others are a section of its report.
+findings from the configuration's ``fail-on`` on (default: error) fail it; others, and those of a test that fails
+already, are a section of its report.
 """
 
 from __future__ import annotations
@@ -89,14 +90,18 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if suite is None:
         return (yield)
     try:
-        result = yield
+        try:
+            result = yield
+        except Exception:
+            _lint(item, suite, fails_already=True)
+            raise
         _lint(item, suite)
     finally:
         suite.session.forget()
     return result
 
 
-def _lint(item: pytest.Item, suite: _Suite) -> None:
+def _lint(item: pytest.Item, suite: _Suite, *, fails_already: bool = False) -> None:
     config = find_config(item.path)
     reports: list[LintReport] = []
     for launch in suite.session.launches:
@@ -107,7 +112,7 @@ def _lint(item: pytest.Item, suite: _Suite) -> None:
         suite.findings.update(d.severity for d in report)
         reports += [report] if len(report) else []
     told = list(dict.fromkeys(map(str, reports)))
-    if any(report.at_least(config.fail_on) for report in reports):
+    if not fails_already and any(report.at_least(config.fail_on) for report in reports):
         pytest.fail("\n\n".join(told), pytrace=False)
     if told:
         item.add_report_section("call", "kernscope", "\n\n".join(told))

@@ -11,7 +11,8 @@ ranges. The rule is the same for each element (or byte), in program order:
 Both levels cut their space into cells at the bounds that occur, list for each cell the accesses that cover it in
 program order, and find the edges of all cells at once. The work is proportional to the number of (access, cell) pairs.
 
-HBM is shared by the ranks but joins none of them: a rank's accesses to a tensor are a storage of their own.
+HBM is shared by the ranks but joins none of them: a rank's accesses to a tensor are a storage of their own. What orders
+them between ranks are messages without bytes (:mod:`kernscope.ir.dependence.order`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..ops import OPERATIONS
 from ..tables import EdgeTable, Reason
 from .between import find_between_allocations
 from .edge_rows import EdgeRows, edge_rows
+from .order import find_order
 from .within import find_within_storages
 
 __all__ = ["find_edges"]
@@ -34,6 +36,7 @@ def find_edges(graph: GraphColumns) -> EdgeTable:
     first_last = find_within_storages(graph, rows)
     find_between_allocations(graph, first_last, rows)
     _messages(graph, rows)
+    find_order(graph, rows)
     _decisions(graph, rows)
     return _merge(rows, len(graph.nodes))
 

@@ -29,6 +29,7 @@ from .operation import (
     Linear,
     Operand,
     Operation,
+    Orders,
     Scalar,
     Space,
     Work,
@@ -244,6 +245,30 @@ def recv_async(message: Array, *, shape: Shape, dtype: DType, result: DType, ope
 @_declared(Family.MESSAGE, Kind.NONE, "", _same, _nothing, writes_to=Space.NOWHERE)
 def wait(x: Array, *, result: DType, operands: Sequence[Operand]) -> None:
     """Wait for a posted receive; gives its tile. Example: ``kv = tl.wait(future)``."""
+
+
+@_declared(
+    Family.MESSAGE,
+    Kind.LINK,
+    "ipcq/notify",
+    _none,
+    _moved,
+    end=End.SENDS,
+    writes_to=Space.NOWHERE,
+    orders=Orders.BEFORE,
+    asynchronous=True,
+)
+def notify(*, result: DType, operands: Sequence[Operand]) -> None:
+    """Tell the neighbour in a direction that all accesses of HBM before it are done. Example:
+    ``tl.notify("next")``."""
+
+
+@_declared(
+    Family.MESSAGE, Kind.NONE, "", _none, _nothing, end=End.RECEIVES, writes_to=Space.NOWHERE, orders=Orders.AFTER
+)
+def wait_for(signal: None, *, result: DType, operands: Sequence[Operand]) -> None:
+    """Wait until the neighbour in a direction tells; accesses of HBM after it begin then. Example:
+    ``tl.wait_for("prev")``."""
 
 
 # --- control --------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __all__ = [
     "Operand",
     "Operation",
     "OperationTable",
+    "Orders",
     "Scalar",
     "Space",
     "Work",
@@ -112,6 +113,14 @@ class End(enum.StrEnum):
     RECEIVES = "receives"
 
 
+class Orders(enum.StrEnum):
+    """Which accesses of the global memory an operation orders, of those on its rank: all that come before it in program
+    order end before it begins, or all that come after it begin when it has ended."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
 _WORK_OF = {
     Kind.TRANSFER: WorkKind.BYTES,
     Kind.LINK: WorkKind.BYTES,
@@ -144,9 +153,9 @@ class Operation:
     ``work(operands, result)`` counts what has to be done, with no machine in it.
     ``kind`` is that of the engine it runs on, ``cost`` its class among those of the elementwise kind (the others have
     none). Its operands lie in ``reads_from`` (those after the first, where ``then_from`` names places: in these, the
-    last of them for all that follow), its result in ``writes_to``; ``end`` says which end of a message it is,
-    if any; ``linear`` in which operands its result is linear, if in any; ``copies``, that it writes its operand,
-    unchanged, to a place that is named.
+    last of them for all that follow), its result in ``writes_to``; ``end`` says which end of a message it is, if any;
+    ``orders`` which accesses it waits for, or holds back; ``linear`` in which operands its result is linear, if in any;
+    ``copies``, that it writes its operand, unchanged, to a place that is named.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
     after their issue under the ``lazy`` policy. ``public`` operations have a function of ``tl`` that is made from the
     declaration, named ``function``; the others have functions of their own there.
@@ -165,6 +174,7 @@ class Operation:
     then_from: tuple[Space, ...] = ()
     writes_to: Space = Space.SCRATCH
     end: End | None = None
+    orders: Orders | None = None
     linear: Linear | None = None
     copies: bool = False
     asynchronous: bool = False

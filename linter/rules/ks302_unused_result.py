@@ -34,6 +34,8 @@ def _unused_result(context: LintContext, options: Mapping[str, Any]) -> Iterator
         made = int(storages.stack[row])
         writers = sorted({node for one in rows[group].tolist() for node in writers_of(one)})
         writer = next(iter(writers_of(row)), -1)
+        if writer >= 0 and graph[writer].op == "fetch":  # what an atomic found: the atomic itself is what was asked for
+            continue
         held = int(graph.held_bytes[rows[group]].max())
         meant = write_over(context, rows[group].tolist()) if graph.is_scoped else None
         what = f"the result of {graph[writer].op}" if writer >= 0 else "an empty handle"

@@ -29,14 +29,17 @@ def _overrun(context: LintContext, options: Mapping[str, Any]) -> Iterator[Findi
         slots = graph.target.slots
         waited = format_ps(sum(held.held_ps for held in group))
         yield Finding(
-            message=f'send to "{direction}" of rank {first.rank} is held back by a full channel '
+            message=f'{first.op} to "{direction}" of rank {first.rank} is held back by a full channel '
             f"({plural(slots, 'slot')}){times(len(group))}, {waited} in all",
             places=context.places(
                 (f"rank {first.rank} waits here", context.stack_of(first.id)),
                 (f"rank {receiver} frees the slot here", context.stack_of(group[0].freed_by)),
             ),
             nodes=tuple(sorted(held.node for held in group)),
-            help=f'receive earlier on rank {receiver}: post `tl.recv_async("{arrival}", ...)` before the work in '
+            help=f'wait earlier on rank {receiver}, with `tl.wait_for("{arrival}")` above the work in between; or give '
+            "links more slots (`link.slots` of the machine)"
+            if not first.reads
+            else f'receive earlier on rank {receiver}: post `tl.recv_async("{arrival}", ...)` before the work in '
             "between and tl.wait for it after; or give links more slots (`link.slots` of the machine)",
         )
 

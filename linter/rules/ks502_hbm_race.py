@@ -34,7 +34,8 @@ def _race(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]
             places=context.places(*roles),
             nodes=race.nodes,
             help=f"give each {what} a part of `{name}` of its own (slice by {axis}), or send the data to the "
-            "rank that needs it; a message orders an access of HBM only where it depends on it through scratch",
+            "rank that needs it, or tl.notify it and tl.wait_for there; any other "
+            "message orders an access of HBM only where it depends on it through scratch",
         )
 
 
@@ -58,8 +59,9 @@ RULE = Rule(
     what="""
 Compares, element by element, what the ranks load from and store to each HBM tensor. Where two ranks touch the same
 bytes and one of them writes, a path of edges must lead from one access to the other: through data in scratch, and
-messages. HBM itself makes nobody wait, and neither does the order of lines. The programs of a launch grid are compared
-as ranks are, also those that one rank happens to run one after the other: dealt to more ranks, they run side by side.
+messages, or a `tl.notify` after the one and a `tl.wait_for` before the other. HBM itself makes nobody wait, and neither
+does the order of lines. The programs of a launch grid are compared as ranks are, also those that one rank happens to
+run one after the other: dealt to more ranks, they run side by side.
 """,
     why="""
 Ranks run side by side. Whichever comes first decides what is read, or what stays in memory, and that can differ from

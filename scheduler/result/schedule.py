@@ -101,6 +101,7 @@ class Scheduling:
     graph: Graph
     asked: Machine | str | os.PathLike[str] | None = None
     _times: dict[tuple[str, str], Times | Deadlock] = attrs.field(factory=dict, init=False, repr=False)
+    _bounds: dict[str, Bounds] = attrs.field(factory=dict, init=False, repr=False)
     _schedules: dict[tuple[str, str, SolverLimit], Schedule] = attrs.field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -128,9 +129,10 @@ class Scheduling:
         wanted, dag = check_effort(effort), self.problem.dag
         if dag.has_cycle:
             return None
-        known = self._solving.at(wanted).bounds if len(dag) else quick_bounds(dag)
-        assert known is not None, "bounds are wanted"
-        return lower_bounds(self.problem, known)
+        if effort not in self._bounds:
+            known = self._solving.at(wanted).bounds if len(dag) else quick_bounds(dag)
+            self._bounds[effort] = lower_bounds(self.problem, known)
+        return self._bounds[effort]
 
     def refuse_unmatched(self) -> None:
         """Raise ``UnmatchedMessageError`` where a message does not find its partner."""

@@ -247,7 +247,7 @@ def test_chrome_flows_are_the_edges(ladder: ks.Ladder) -> None:
             found.append((source, inside[key], name))
     edges = schedule.graph.edges
     rows = zip(edges.source.tolist(), edges.target.tolist(), edges.reason.tolist(), strict=True)
-    labels = ("data", "message", "credit", "fifo", "war", "waw")
+    labels = ("data", "message", "credit", "fifo", "control", "war", "waw")
     assert sorted(found) == sorted((source, target, labels[reason]) for source, target, reason in rows)
     assert not starts
 

@@ -31,10 +31,22 @@ def pair(x: Any, o: Any) -> None:
     tl.store(o[:], h)
 
 
+@ks.kernel
+def told(x: Any, o: Any) -> None:
+    """One rank stores and tells; the other one loads when it has been told."""
+    if tl.program_id(0) == 0:
+        tl.store(o[:], tl.load(x[:]))
+        tl.notify("next")
+    else:
+        tl.wait_for("prev")
+        tl.load(o[:])
+
+
 MACHINE = load_machine("ahbm-pe").override({"cpu.issue_cycles.default": "7"})
 GRAPH = ks.trace(pair, ks.hbm((64,), "f32"), ks.hbm((64,), "f32"), ranks=2)
 LOAD, SENDS, STORE, RECVS = 0, (1, 2, 3, 4), 5, (7, 8, 9, 10)
 MADE = {policy: schedule(GRAPH, MACHINE, policy, "fast") for policy in ("blocking", "lazy", "queued", "list")}
+MADE["signal"] = schedule(ks.trace(told, *[ks.hbm((64,), "f32")] * 2, ranks=2), MACHINE, "list", "fast")
 Damage = Callable[[Schedule], Schedule]
 
 
@@ -104,6 +116,8 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "issued while the one before runs": ("lazy", under("blocking")),
     "issued before its data": ("lazy", at("issue_ps", SENDS[0], 115_999)),
     "issued before its slot is free": ("lazy", at("issue_ps", SENDS[2], 176_999)),
+    "a store that ends after its signal": ("signal", at("end_ps", 1, 300_000)),
+    "a load that does not wait for its signal": ("signal", at("start_ps", 4, 200_000)),
     "issued while a receive waits": ("queued", under("lazy")),
 }
 

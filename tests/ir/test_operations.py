@@ -84,7 +84,7 @@ def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
         "trunc",
     ]
     listed += ["atan2", "hypot", "copysign", "nextafter"]
-    listed += ["decide", "send", "recv", "recv_async", "wait", "scope_enter", "scope_exit"]
+    listed += ["decide", "send", "recv", "recv_async", "wait", "notify", "wait_for", "scope_enter", "scope_exit"]
     assert sorted(OPERATIONS) == sorted(listed)
 
 
@@ -114,6 +114,8 @@ def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
         "recv": "",
         "recv_async": "",
         "wait": "",
+        "notify": "ipcq/notify",
+        "wait_for": "",
         "decide": "",
         "scope_enter": "",
         "scope_exit": "",
@@ -150,8 +152,8 @@ def test_roles_follow_from_what_an_operation_does() -> None:
         "loads": {"load", "fetch"},
         "stores": {"store", "atomic"},
         "copies": {"copy_to"},
-        "sends": {"send"},
-        "receives": {"recv", "recv_async"},
+        "sends": {"send", "notify"},
+        "receives": {"recv", "recv_async", "wait_for"},
         "waits": {"wait"},
         "markers": {"scope_enter", "scope_exit"},
     }

@@ -11,7 +11,9 @@ from kernscope import tl
 from .compute import Compute
 from .memory import Memory
 from .values import (
+    SIZES,
     Frame,
+    Value,
 )
 from .views import Views
 
@@ -23,7 +25,9 @@ ALONE = (
 
 
 class Messages(Memory, Compute, Views):
-    """Only in programs of several ranks."""
+    """Only in programs of several ranks, which number ``ranks``."""
+
+    ranks: int
 
     def ways(self, number: int) -> tuple[str, str]:
         """A direction to send in, and the one where what the neighbour sends that way arrives."""
@@ -84,6 +88,37 @@ class Messages(Memory, Compute, Views):
             self.add(tl.zeros(value.shape, value.dtype), value.base.bound)
         if self.line.place < self.line.size - 1:
             tl.send(self.line.onward, self.read(total))
+
+    def do_exchange(self, a: int, b: int, c: int, d: int) -> None:
+        """Each rank stores what its neighbour loads, once it has been told."""
+        if not self.line.joined:
+            return self.do_meet(a, b, c, d)
+        out, into = self.ways(a)
+        value = self.stored_for_others(b)
+        tl.notify(out)
+        tl.wait_for(into)
+        step = -1 if out == self.line.onward else 1
+        self.load_from(self.line.rank - self.line.place + (self.line.place + step) % self.line.size, value)
+
+    def do_meet(self, a: int, b: int, c: int, d: int) -> None:
+        """All ranks store, meet at a barrier, and load what another one stored."""
+        value = self.stored_for_others(b)
+        tl.barrier()
+        self.load_from((self.rank + a) % self.ranks, value)
+
+    def stored_for_others(self, number: int) -> Value:
+        value = self.cast(self.operand(number), tl.float32)
+        tl.store(self.shared_by(self.rank, value.shape), self.read(value))
+        return value
+
+    def load_from(self, rank: int, value: Value) -> None:
+        self.add(tl.load(self.shared_by(rank, value.shape)), value.base.bound)
+        self.exchanged += 1
+
+    def shared_by(self, rank: int, shape: tuple[int, int]) -> ks.HbmRegion:
+        """Where a rank stores for others this time."""
+        top = (self.exchanged * self.ranks + rank) * max(SIZES)
+        return self.tensors.shared[top : top + shape[0], : shape[1]]
 
     def do_pair(self, a: int, b: int, c: int, d: int) -> None:
         """One rank of a line sends to its neighbour; the others have nothing to do."""

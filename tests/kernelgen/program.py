@@ -28,7 +28,7 @@ Instruction = tuple[str, int, int, int, int]
 
 MAX_DEPTH = 4
 STORES_EACH = 5  # an instruction and the values it makes are stored no more often than this, on one rank
-STORES_OF = {"shift_async": 10, "tangle": 8, "alone": 40, "uneven_messages": 8}  # but for these
+STORES_OF = {"shift_async": 10, "tangle": 8, "exchange": 6, "alone": 40, "uneven_messages": 8}  # but for these
 
 COMPUTE = (
     *("load", "load", "load", "load_out", "load_out", "pointer", "ragged", "ragged_row", "dead_load"),
@@ -42,7 +42,7 @@ COMPUTE = (
 )
 SCOPES = ("open", "open", "open", "close", "close")
 FAULTS = ("stale_read", "stale_read", "stale_write", "stale_write", "stale_load", "unwritten_read", "unwritten_read")
-MESSAGES = ("shift", "shift", "shift_async", "shift_async", "shift_into", "chain", "pair")
+MESSAGES = ("shift", "shift", "shift_async", "shift_async", "shift_into", "chain", "pair", "exchange", "meet")
 UNEQUAL = ("uneven", "uneven_messages", "alone", "alone")
 DEADLOCKS = ("tangle", "tangle", "tangle")
 
@@ -93,12 +93,13 @@ class Program:
             "cube": ks.hbm((4, 6, 12), "f32"),
             "work": ks.hbm((self.parts * 16, COLS), "f32"),
             "clipped": ks.hbm((self.parts * rows, COLS - 3), "f32"),
+            "shared": ks.hbm((max(1, self.exchanges) * self.parts * max(SIZES), COLS), "f32"),
             **{f"out_{dtype.short}": ks.hbm((self.parts * rows, COLS), dtype) for dtype in DTYPES},
         }
 
     def carry_out(self, tensors: Mapping[str, ks.HbmTensor], scope: Callable[..., Any] = tl.scratch_scope) -> None:
         """Record what a rank of it does, with scopes that ``scope`` makes."""
-        own = ("x", "h", "cube", "work", "clipped")
+        own = ("x", "h", "cube", "work", "clipped", "shared")
         out = {name: tensor for name, tensor in tensors.items() if name not in own}
         interpreter = Interpreter(self, Tensors(*(tensors[name] for name in own), out))
         interpreter.scope = scope
@@ -111,8 +112,14 @@ class Program:
             "x": rng.uniform(-1, 1, (24, 12)).astype(np.float32),
             "h": rng.uniform(-1, 1, (24, 12)).astype(np.float16),
             "cube": rng.uniform(-1, 1, (4, 6, 12)).astype(np.float32),
+            "shared": np.zeros((max(1, self.exchanges) * self.parts * max(SIZES), COLS), np.float32),
             "work": rng.uniform(-1, 1, (self.parts * 16, COLS)).astype(np.float32),
         }
+
+    @property
+    def exchanges(self) -> int:
+        """How often its ranks may store for their neighbours to load."""
+        return sum(name in ("exchange", "meet") for name, *_ in self.instructions)
 
     @property
     def rows(self) -> int:
@@ -143,6 +150,7 @@ class Interpreter(Faults, Messages):
 
     def __init__(self, program: Program, tensors: Tensors) -> None:
         super().__init__(tensors, program.line(), program.rows, program.machine.link.slots)
+        self.ranks = program.ranks
         self.pending: Iterator[Instruction] = iter(program.instructions)
 
     def run(self) -> None:

@@ -86,6 +86,7 @@ class Tensors:
     cube: ks.HbmTensor
     work: ks.HbmTensor
     clipped: ks.HbmTensor
+    shared: ks.HbmTensor
     out: dict[str, ks.HbmTensor]
 
 
@@ -111,6 +112,7 @@ class Holder:
         self.frames = [Frame()]
         self.dead: list[Value] = []
         self.stored = 0
+        self.exchanged = 0
         self.alone_from = 0  # the depth of the scope in which the rank works alone; 0: it does not
         #: Makes a scope; a front end whose kernels have none has another one here.
         self.scope: Callable[..., AbstractContextManager[object]] = tl.scratch_scope

@@ -33,7 +33,7 @@ def launched(kernel: FunctionType, grid: Any, *args: Any, options: dict[str, Any
 def same_in_turn(made: Launch, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
     """Property: the graphs of all programs, run one after the other on the memory from before, leave what tracing left,
     bit for bit; each holds together, and the independent checker finds its schedules legal."""
-    state = {storage.name: storage.initial().copy() for storage in made.storages}
+    state = {storage.name: storage.before.copy() for storage in made.storages if storage.before is not None}
     programs = int(np.prod(made.grid))
     for program in range(programs):
         graph = made.graph(program)

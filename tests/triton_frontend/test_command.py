@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -202,3 +203,58 @@ def test_a_session_ends_however_it_ends() -> None:
         assert "triton.language" not in sys.modules or hasattr(sys.modules["triton"], "__file__")
     with pytest.raises(ks.OptionError), ks.triton.session(processing_elements=0):
         pass
+
+
+def test_what_an_atomic_found_may_be_left_alone() -> None:
+    """Nobody has to read it: the atomic itself was asked for."""
+    locks = np.zeros(1, np.int32)
+    with ks.triton.session() as session:
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def release(lock):  # type: ignore[no-untyped-def]
+            tl.atomic_xchg(lock, 1)
+
+        release[(3,)](locks)
+    assert locks[0] == 1
+    assert [d.code for d in session.launches[0].lint()] == []
+
+
+def test_zeros_that_are_scaled_by_a_column() -> None:
+    """A tile of one number, computed with a value of another shape."""
+    out = np.ones((8, 16), np.float32)
+    with ks.triton.session():
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def kernel(out, M: tl.constexpr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+            rows, cols = tl.arange(0, M), tl.arange(0, N)
+            scale = tl.load(out + rows * N)
+            acc = tl.zeros([M, N], dtype=tl.float32)
+            for _ in range(2):
+                acc = acc * scale[:, None] + 1
+            tl.store(out + rows[:, None] * N + cols[None, :], acc)
+
+        kernel[(1,)](out, M=8, N=16)
+    assert (out == 2).all()
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16", "int8", "bool", "int64"])
+def test_a_copy_of_every_dtype(name: str) -> None:
+    """Also of those that numpy has no name for."""
+    kind = getattr(ml_dtypes, name, None) or getattr(np, name.replace("bool", "bool_"))
+    x = (np.arange(64) % 2).astype(kind)
+    out = np.zeros_like(x)
+    with ks.triton.session():
+        import triton  # noqa: PLC0415  (it is there in a session only)
+        import triton.language as tl  # noqa: PLC0415
+
+        @triton.jit
+        def copy(out, x, N: tl.constexpr):  # type: ignore[no-untyped-def]
+            at = tl.program_id(0) * N + tl.arange(0, N)
+            tl.store(out + at, tl.load(x + at))
+
+        copy[(4,)](out, x, N=16)
+    assert np.array_equal(out, x)

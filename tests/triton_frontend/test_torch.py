@@ -154,3 +154,38 @@ def test_the_address_of_a_tensor_is_known(session: SessionState) -> None:
     kernel[(1,)](1)
     assert session.launches[1].addresses == {}
     assert isinstance(session.launches[1].arguments["p"], Constexpr)
+
+
+def test_what_has_an_address_in_a_tensor_is_one(session: SessionState) -> None:
+    """As libraries wrap tensors: an address, a dtype, and strides of their own."""
+    x = torch.zeros(4, 6, device="cuda")
+
+    class Buffer:
+        dtype, shape = torch.float32, (2, 6)
+
+        def data_ptr(self) -> int:
+            return int(x.data_ptr()) + 6 * 4
+
+        def stride(self) -> tuple[int, int]:
+            return (12, 1)
+
+    given = tensor_argument(Buffer())
+    assert (given.offset, given.shape, given.strides) == (6, (2, 6), (12, 1))
+    assert given.address == tensor_argument(x).address
+    given.memory[given.offset] = 3
+    assert x[1, 0] == 3
+
+
+def test_an_operator_of_a_library_for_cuda_runs_and_sees_the_gpu(session: SessionState) -> None:
+    """torch calls it from within, too."""
+    seen = []
+    library = torch.library.Library("kernscope_test", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+
+    def twice(x: Any) -> Any:
+        seen.append(x.is_cuda)
+        return x + x
+
+    library.impl("twice", twice, "CUDA")
+    assert torch.ops.kernscope_test.twice(torch.ones(2, device="cuda")).tolist() == [2, 2]
+    assert seen == [True]

@@ -10,14 +10,17 @@ from ...ir import dtypes
 from ...ir.dtypes import DType
 from ...ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, shown
 from ...ir.layout import Layout, Shape, check_shape
-from ...ir.ops import Scalar, check_scalar
+from ...ir.ops import OPERATIONS, End, Scalar, check_scalar
 from ..recording.plans import plain_scalar
 from ..recording.recorder import Read, Recorder
 from ..values.handles import RecvFuture, TensorHandle
 from ..values.hbm import HbmRegion, HbmTensor, Pointer
 from ..values.refusals import first_step
 
-__all__ = ["copy_to", "load", "receive", "region_of", "send", "store", "wait"]
+__all__ = ["barrier", "copy_to", "load", "receive", "region_of", "send", "signal", "store", "wait"]
+
+#: By topology, for each axis of its ranks, the ways along it: onward and backward.
+_LINES = {"ring": (("next", "prev"),), "mesh2d": (("south", "north"), ("east", "west"))}
 
 
 def load(
@@ -90,6 +93,31 @@ def send(recorder: Recorder, direction: str, src: TensorHandle) -> None:
     recorder.record_only(
         recorder.plan("send", (src.layout,), ()), [(src.storage, src.offset, src.layout)], channel=channel
     )
+
+
+def signal(recorder: Recorder, name: str, direction: str) -> None:
+    """Record a ``notify`` or a ``wait_for``: see ``tl.notify``."""
+    channel = recorder.channel(direction, sending=OPERATIONS[name].end is End.SENDS)
+    recorder.record_only(recorder.plan(name, (), ()), (), channel=channel)
+
+
+def barrier(recorder: Recorder) -> None:
+    """Record a rank's part of a barrier: see ``tl.barrier``."""
+    target, ranks = recorder.target, recorder.ranks
+    lines = zip(target.coordinates(recorder.rank, ranks), target.grid(ranks), _LINES[target.topology], strict=False)
+    # The last axis first: each line tells its first rank, these tell theirs; then the word goes back the same way.
+    along = [(place, size, *ways) for place, size, ways in lines][::-1]
+    told = next((i for i, (place, *_) in enumerate(along) if place > 0), len(along) - 1)
+    for place, size, onward, backward in along[: told + 1]:
+        if place < size - 1:
+            signal(recorder, "wait_for", onward)
+        if place > 0:
+            signal(recorder, "notify", backward)
+    for place, size, onward, backward in along[: told + 1][::-1]:
+        if place > 0:
+            signal(recorder, "wait_for", backward)
+        if place < size - 1:
+            signal(recorder, "notify", onward)
 
 
 def receive(

@@ -42,7 +42,9 @@ _BYTES_PER_ELEMENT = 64
 class LaunchOptions:
     """``machine``: its name, for the graphs; ``machine_toml``: what describes it; ``kernel``: the kernel's name;
     ``budget``: the bytes that lanes and their undo log may take; ``num_stages``: the copies of what loops load, where
-    the kernel does not say; ``addresses``: tensors by their addresses, which kernels may load and go to."""
+    the kernel does not say; ``addresses``: tensors by their addresses, which kernels may load and go to;
+    ``snapshot_bytes``: up to so many, the memory from before the launch is kept, for runs of its graphs (those of a
+    larger launch are given their inputs)."""
 
     machine: str = ""
     machine_toml: str = ""
@@ -50,6 +52,7 @@ class LaunchOptions:
     budget: int = 1 << 30
     num_stages: int = 1
     addresses: Mapping[int, TensorArgument] = attrs.field(factory=dict)
+    snapshot_bytes: int = 1 << 24
 
 
 @attrs.frozen(eq=False)
@@ -145,11 +148,15 @@ def launch(
     kernel raises passes through. Then memory is as it was before.
     """
     names = GraphNames(options.kernel, options.machine, options.machine_toml)
-    storages = Storages(dict(options.addresses))
+    storages = Storages(dict(options.addresses), snapshot_bytes=options.snapshot_bytes)
     given = {name: _argument(name, value, storages) for name, value in arguments.items()}
     sites = SiteTable(call_kernel.__code__, own_folders(()))
     made = Launch(options.kernel, grid, target, names, sites, storages.all, options.num_stages)
-    _Execution(made, function, given, storages, options).run()
+    try:
+        _Execution(made, function, given, storages, options).run()
+    finally:
+        for storage in storages.all:
+            storage.release()
     return made
 
 

@@ -180,7 +180,7 @@ _REASONS: Mapping[str, str] = {
     _HOST: "arcsin arccos arctan arctan2 asin acos atan atan2 frexp ldexp modf "
     "nextafter spacing copysign gcd lcm "
     "bitwise_count isnat linspace eye",
-    _PROGRAM: "debug_barrier async_task warp_specialize barrier fence",
+    _PROGRAM: "debug_barrier async_task warp_specialize fence",
     _NO_MODULE: "core extra libdevice semantic standard inline_asm_elementwise",
     _MESSAGES: "multicast broadcast_send all_gather allgather all_reduce allreduce reduce_scatter all_to_all",
     _COMPLEX: "conj conjugate real imag angle",

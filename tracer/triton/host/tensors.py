@@ -12,6 +12,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, TritonDescriptorError, shown
 from ..arguments import DescriptorArgument, TensorArgument
 from ..constexpr import Constexpr, bare
+from .session_state import current_session
 
 __all__ = ["TensorDescriptor", "TensorWrapper", "is_torch_tensor", "launch_argument", "reinterpret", "tensor_argument"]
 
@@ -70,9 +71,27 @@ def tensor_argument(value: Any) -> TensorArgument:
         return attrs.evolve(base, memory=base.memory.view(width))
     if isinstance(value, np.ndarray):
         return _of_array(value)
-    if not is_torch_tensor(value):
-        raise ArgumentError(f"{shown(value)} is no tensor", help="pass a torch tensor or a numpy array")
-    return _of_torch(value)
+    return _of_torch(value) if is_torch_tensor(value) else _of_pointer(value)
+
+
+def _of_pointer(value: Any) -> TensorArgument:
+    """Of what a library has made that has an address and a dtype, as Triton takes it: the address is one in the memory
+    of a tensor that has been asked for its own."""
+    address, known = int(value.data_ptr()), current_session().addresses
+    width = numpy_dtype(value.dtype)
+    exact = [known[address]] if address in known else []
+    for reference in (*exact, *known.values()):
+        tensor = reference()
+        if tensor is None:
+            continue
+        base = tensor_argument(tensor)
+        first = address - base.address
+        if not 0 <= first < base.memory.nbytes or base.memory.dtype.itemsize != width.itemsize:
+            continue
+        shape = tuple(int(n) for n in getattr(value, "shape", base.shape))
+        strides = tuple(int(n) for n in value.stride()) if hasattr(value, "stride") else base.strides
+        return TensorArgument(base.memory.view(width), first // width.itemsize, shape, strides, base.address)
+    raise ArgumentError(f"{shown(value)} is no tensor", help="pass a torch tensor or a numpy array")
 
 
 def _of_array(array: Array) -> TensorArgument:

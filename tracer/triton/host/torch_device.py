@@ -9,8 +9,10 @@ never imported here: what a script imports is changed as it is loaded, and put b
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.abc
 import importlib.util
+import inspect
 import math
 import sys
 import weakref
@@ -90,24 +92,26 @@ def _change(torch: Any, session: SessionState, undo: contextlib.ExitStack) -> No
     put(torch, "Generator", _generator(torch))
     put(torch, "set_default_device", mode.set_default)
     put(torch, "get_default_device", mode.get_default)
-    put(torch.library.Library, "impl", _on_cpu_key(torch.library.Library.impl))
-    put(torch.autograd.function.BackwardCFunction, "apply", _entered(torch, mode, "apply"))
+    put(torch.library.Library, "impl", _on_cpu_key(torch, mode))
+    backward = torch.autograd.function.BackwardCFunction
+    put(backward, "apply", _in_force(torch, mode, backward.apply))
+    undo.callback(setattr, mode, "is_running", False)
     mode.__enter__()
     undo.callback(mode.__exit__, None, None, None)
 
 
-def _entered(torch: Any, mode: Any, name: str) -> Callable[..., Any]:
-    """A step of a backward pass that a script wrote. torch runs it from inside a function of its own, where no mode
-    is in force."""
-    step = getattr(torch.autograd.function.BackwardCFunction, name)
+def _in_force(torch: Any, mode: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that a script wrote and torch calls from inside one of its own, where no mode is in force: a step of a
+    backward pass, an operator of a library. After the session it is as it was."""
 
-    def apply(self: Any, *args: Any) -> Any:
-        if mode in torch.overrides._get_current_function_mode_stack():
-            return step(self, *args)
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not mode.is_running or mode in torch.overrides._get_current_function_mode_stack():
+            return function(*args, **kwargs)
         with mode:
-            return step(self, *args)
+            return function(*args, **kwargs)
 
-    return apply
+    return called
 
 
 def _eager(model: Any = None, **_: Any) -> Any:
@@ -115,12 +119,17 @@ def _eager(model: Any = None, **_: Any) -> Any:
     return (lambda given: given) if model is None else model
 
 
-def _on_cpu_key(implement: Callable[..., Any]) -> Callable[..., Any]:
+def _on_cpu_key(torch: Any, mode: Any) -> Callable[..., Any]:
     """``torch.library.Library.impl``: what is registered for ``cuda`` runs where its tensors are."""
+    implement = torch.library.Library.impl
+    keys = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU"}
 
     def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", *args: Any, **kwargs: Any) -> Any:
-        key = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU"}.get(dispatch_key, dispatch_key)
-        return implement(self, op_name, fn, key, *args, **kwargs)
+        # torch's own modules register their operators for both.
+        if str(sys._getframe(1).f_globals.get("__name__")).split(".")[0] == "torch":
+            return implement(self, op_name, fn, dispatch_key, *args, **kwargs)
+        made = _in_force(torch, mode, fn) if inspect.isfunction(fn) else fn
+        return implement(self, op_name, made, keys.get(dispatch_key, dispatch_key), *args, **kwargs)
 
     return impl
 
@@ -224,6 +233,7 @@ def _mode(torch: Any, session: SessionState) -> Any:
 
     class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # of a module that is known when it runs
         default = cpu
+        is_running = True
 
         def set_default(self, device: Any) -> None:
             OnCpu.default = gpu if names_gpu(device) else cpu

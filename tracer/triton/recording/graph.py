@@ -57,7 +57,10 @@ def unplaced_graph(
                 before.append(trace.recorder.node_count)
                 replay.record(step)
             before.append(trace.recorder.node_count)
-    return trace.finish({storage.name: storage.initial() for storage in storages}), before
+    defaults = {storage.name: storage.before for storage in storages if storage.before is not None}
+    graph = trace.finish(defaults)
+    # Every tensor of a launch has memory, whether it was kept or not.
+    return attrs.evolve(graph, initial=tuple(storage.name for storage in storages)), before
 
 
 def kept_for_loops(graph: Graph, tape: Tape, before: list[int], num_stages: int) -> IntArray:

@@ -336,7 +336,6 @@ class Tracing:
         if handle.layout.shape != access.shape:
             handle = handle.view(broadcast_to, access.shape)
         self.tape.add("store", (handle,), (), stack, None, access, self._addresses(pointer, mask))
-        storage.keep()
         data = under_rank(value.array, len(access.shape))
         counts = access.counts()
         whole = bool((counts == math.prod(access.shape)).all())
@@ -389,7 +388,6 @@ class Tracing:
 
     def _combine(self, how: str, access: Access, values: Sequence[Value], leaves: bool) -> Array:
         storage = access.storage
-        storage.keep()
         memory, lanes = storage.memory, (self.lanes, *access.shape)
         index, inside = access.elements()
         access.forget()

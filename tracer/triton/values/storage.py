@@ -17,8 +17,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 class Storage:
     """All elements of an allocation, as one dtype. ``layout`` has the dense shape of the tensor that it was first given
-    by, where that is all of it; ``before`` is a copy from before the launch, made at the first store. ``is_argument``:
-    the kernel was given it; others it found by itself."""
+    by, where that is all of it; ``before`` is a copy
+    from before the launch, where there was room for it. ``is_argument``: the kernel was given it; others it found by
+    itself."""
 
     def __init__(self, name: str, memory: Array, layout: Layout, address: int, number: int) -> None:
         self.name, self.memory, self.layout, self.address, self.number = name, memory, layout, address, number
@@ -26,13 +27,12 @@ class Storage:
         self.is_argument = True
 
     def keep(self) -> None:
-        """Keep what is there now, before the first store."""
-        if self.before is None:
-            self.before = self.memory.copy()
+        """Keep what is there now."""
+        self.before = self.memory.copy().reshape(self.layout.shape)
 
-    def initial(self) -> Array:
-        """What was there before the launch, in the shape of its layout."""
-        return (self.memory if self.before is None else self.before).reshape(self.layout.shape)
+    def release(self) -> None:
+        """Let go of the memory, which is the host's: its size and dtype stay."""
+        self.memory = np.broadcast_to(np.zeros((), self.memory.dtype), self.memory.shape)
 
     def __repr__(self) -> str:
         return f"<Storage {self.name} {self.layout!r}>"
@@ -40,9 +40,11 @@ class Storage:
 
 class Storages:
     """The storages of a launch, in the order in which they are met; ``known`` are tensors by their address, which
-    kernels may load and go to."""
+    kernels may load and go to; what is there when they are met is kept, up to
+    ``snapshot_bytes`` together."""
 
-    def __init__(self, known: dict[int, TensorArgument]) -> None:
+    def __init__(self, known: dict[int, TensorArgument], *, snapshot_bytes: int = 0) -> None:
+        self._room = snapshot_bytes
         self.all: list[Storage] = []
         self._found: dict[tuple[int, str], Storage] = {}
         self._known = dict(known)
@@ -96,6 +98,9 @@ class Storages:
             layout = Layout.dense(shape if memory.size else (1,), dtypes.of_numpy(memory.dtype))
             found = self._found[key] = Storage(unique, memory, layout, address, len(self.all))
             self.all.append(found)
+            if memory.nbytes <= self._room:
+                self._room -= memory.nbytes
+                found.keep()
         return found
 
 

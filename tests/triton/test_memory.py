@@ -1,0 +1,54 @@
+"""The memory of a launch: narrow floats, views of larger arrays, what is kept and what is let go."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import kernscope as ks
+
+from .launched import launched, same_in_turn, tl
+
+RNG = np.random.default_rng(2)
+
+
+def doubled(x_ptr, o_ptr, n, stride, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.load(x_ptr + i * stride, mask=i < n, other=0.0)
+    tl.store(o_ptr + i * stride, (x.to(tl.float32) * 2).to(o_ptr.dtype.element_ty), mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "float64"])
+def test_narrow_and_wide_floats_are_loaded_and_stored(dtype: str) -> None:
+    """Doubling is exact in each."""
+    kind = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
+    x = RNG.integers(-8, 8, 50).astype(kind)
+    out = np.zeros(50, kind)
+    made = launched(doubled, 4, x, out, 50, 1, N=16)
+    assert np.array_equal(out.astype(np.float64), 2 * x.astype(np.float64))
+    same_in_turn(made, {"o_ptr": out})
+
+
+def test_a_view_of_an_array_lies_where_it_lies() -> None:
+    """Columns of a matrix are read and written in place; the graph's tensor is the whole matrix."""
+    whole = RNG.standard_normal((40, 3), np.float32)
+    before = whole.copy()
+    made = launched(doubled, 3, whole[:, 1], whole[:, 2], 40, 3, N=16)
+    assert np.array_equal(whole[:, 2], 2 * before[:, 1])
+    assert np.array_equal(whole[:, :2], before[:, :2])
+    (storage,) = made.storages
+    assert storage.layout.shape == (40, 3)
+    same_in_turn(made, {storage.name: whole})
+
+
+def test_what_was_there_before_is_kept_while_it_is_small() -> None:
+    """A run of a graph begins with it, whatever became of the arrays since; of a larger launch it asks for inputs, and
+    nothing of the host's memory is held."""
+    x, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+    made = launched(doubled, 2, x, out, 32, 1, N=16)
+    large = launched(doubled, 2, x, out, 32, 1, N=16, options={"snapshot_bytes": 100})
+    x[:] = 7
+    assert ks.run(made.graph(0))["o_ptr"][:16].tolist() == [2.0] * 16
+    with pytest.raises(ks.InputError, match="x_ptr"):
+        ks.run(large.graph(0))
+    assert all(storage.before is None and not storage.memory.flags.writeable for storage in large.storages)
+    assert len(ks.lint(large.graph(0))) == 0
