@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from ...ir.errors import MissingExtraError
+from ..lint_files import may_hold_kernels
 
 try:
     from lsprotocol import types
@@ -134,9 +135,12 @@ async def _look(ls: LanguageServer, uri: str, known: _Seen) -> None:
         text = await asyncio.to_thread(Path(file).read_bytes)
     except OSError:  # a new file, not saved yet
         return
-    report, looked = await asyncio.gather(
-        _asked(file, "kernscope", *_LINT, file), _asked(file, "kernscope.face.editor.looking", file)
-    )
+    report: dict[str, Any] = {}
+    looked: dict[str, Any] = {}
+    if may_hold_kernels(file):  # no other file is imported: it may do anything
+        report, looked = await asyncio.gather(
+            _asked(file, "kernscope", *_LINT, file), _asked(file, "kernscope.face.editor.looking", file)
+        )
     known.text = text.decode(errors="replace")
     reports = [*report.get("reports", ()), *report.get("not_linted", ())]
     found = [_resolved(finding, file) for each in reports for finding in each["findings"]]

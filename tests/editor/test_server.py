@@ -177,3 +177,15 @@ def test_the_server_ends_with_its_editor() -> None:
     """Also where that ends without a word."""
     done = subprocess.run([sys.executable, "-m", "kernscope", "lsp"], input=b"", capture_output=True, timeout=60)
     assert done.returncode == 0 and done.stdout == b"" and b"Traceback" not in done.stderr
+
+
+def test_a_file_without_kernels_is_not_imported(tmp_path: Path) -> None:
+    """Opening a script in an editor does not run it."""
+    script = tmp_path / "script.py"
+    script.write_text("open(__file__ + '.ran', 'w').close()\n", encoding="utf-8")
+
+    async def doing(editor: Editor, uri: str) -> None:
+        assert await editor.diagnostics(uri) == []
+
+    edited_by(script, doing)
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
