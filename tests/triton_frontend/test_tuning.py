@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,18 @@ def test_what_is_tuned_is_not_given_as_well() -> None:
     """As in Triton."""
     with noted(), pytest.raises(ArgumentError, match="BLOCK=16, which its configurations"):
         autotune(CONFIGS, key=["n"])(jit(kernel))[(1,)](X, 5, BLOCK=16)
+
+
+def test_libraries_that_choose_for_themselves_are_told_times() -> None:
+    """Those of the machine; memory stays, and the script has launched nothing."""
+    X[...] = 0
+    tuned = autotune(CONFIGS, key=["n"])(jit(kernel))
+    fits = lambda launch: bare(launch.arguments["BLOCK"]) != 64  # noqa: E731
+    with noted(run=refusing(32), fits=fits) as state:
+        times = [tuned._bench(X, 8, config=config, grid=(1,), warmup=False) for config in CONFIGS]
+        assert state.launches == []
+    assert times == [[2.0] * 3, [math.inf] * 3, [math.inf] * 3]
+    assert (X == 0).all()
 
 
 def test_heuristics_see_the_arguments_and_the_configuration() -> None:

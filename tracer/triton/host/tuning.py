@@ -8,6 +8,7 @@ are, and then runs that first one.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -206,6 +207,22 @@ class Autotuner(KernelInterface):
             finally:
                 memory.restore()
             session.trials.append(Trial(number, self.jit_function, config, launch, refused))
+
+    def _bench(self, *args: Any, config: Config, **kwargs: Any) -> list[float]:
+        """What libraries that choose for themselves go by: the time of a launch on the machine, in ms, three times, as
+        often as Triton measures it; infinite for what the language refuses or what does not fit. Memory is as before
+        afterwards."""
+        session = current_session()
+        memory = _Snapshot(self.nargs or dict(zip(self.arg_names, args, strict=False)), kwargs)
+        try:
+            with session.trying():
+                launch = getattr(self._run_one(config, args, kwargs), "launch", None)
+        except TritonCompileError:
+            return [math.inf] * 3
+        finally:
+            memory.restore()
+        fits = launch is not None and session.fits(launch)
+        return [session.milliseconds(launch) if fits else math.inf] * 3
 
     def prune_configs(self, kwargs: Mapping[str, Any]) -> list[Config]:
         """The configurations that the kernel's own pruning leaves, as Triton asks it. Raises ``ArgumentError`` where it
