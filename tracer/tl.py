@@ -144,18 +144,32 @@ def composite(
     a: TensorHandle | Ref,
     b: TensorHandle | Ref,
     *,
+    trans_a: bool = False,
     trans_b: bool = False,
+    stages: int = 2,
     tile: tuple[int, int, int] = (128, 128, 128),
     out_dtype: DType | str = float32,
     epilogue: Sequence[str | tuple[str, Scalar]] | None = None,
 ) -> TensorHandle:
-    """One command for a tiled GEMM: ``a @ b`` (``a @ b.T`` with ``trans_b``), in tiles of (m, n, k).
+    """One command for a tiled GEMM: ``a @ b`` (of ``a.T`` with ``trans_a``, ``b.T`` with ``trans_b``), in tiles of
+    (m, n, k).
 
-    ``ref`` operands are streamed through two buffers each, handles are read in place. ``epilogue`` lists elementwise
-    steps that each tile of the result goes through in f32: an operation's name (``"exp"``), or the name of one of two
-    operands and its right operand (``("mul", 0.125)``). Returns the result's handle.
+    ``ref`` operands are streamed through ``stages`` buffers each, handles are read in place. ``epilogue`` lists
+    elementwise steps that each tile of the result goes through in f32: an operation's name (``"exp"``), or the name of
+    one of two operands and its right operand (``("mul", 0.125)``). Returns the result's handle.
     """
-    return composites.gemm(current(), op, a, b, trans_b=trans_b, tile=tile, out_dtype=out_dtype, epilogue=epilogue)
+    return composites.gemm(
+        current(),
+        op,
+        a,
+        b,
+        trans_a=trans_a,
+        trans_b=trans_b,
+        stages=stages,
+        tile=tile,
+        out_dtype=out_dtype,
+        epilogue=epilogue,
+    )
 
 
 # --- creation -------------------------------------------------------------------------------------------------------

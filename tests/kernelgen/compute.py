@@ -233,7 +233,8 @@ class Compute(Holder):
             steps = ["tanh"]
         tile = (2 + a % 3, 2 + b % 3, 2 + c % 3)
         out_dtype = (tl.float32, tl.float16)[a % 2]
-        done = tl.composite("gemm", left, right, trans_b=transposed, tile=tile, out_dtype=out_dtype, epilogue=steps)
+        options: dict[str, Any] = {"stages": 1 + b % 3, "trans_b": transposed, "tile": tile, "out_dtype": out_dtype}
+        done = tl.composite("gemm", left, right, epilogue=steps, **options)
         self.add(done, 8 * bound if steps is None else 1.0)
 
     def streamed(self, dtype: Any, rows: int, cols: int, number: int) -> Any:

@@ -190,3 +190,33 @@ def test_a_handle_given_as_a_whole_tensor_is_told_to_use_ref() -> None:
     with pytest.raises(ks.ArgumentError) as caught:
         ks.trace(lambda a: tl.composite("gemm", a, a), ks.hbm((8, 8), "f16"))
     assert "tl.ref" in caught.value.help
+
+
+@pytest.mark.parametrize("streamed", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("stages", [1, 2, 3, 5])
+def test_both_operands_may_be_transposed_and_have_any_number_of_buffers(streamed: str, stages: int) -> None:
+    """``a.T @ b.T``, ragged tiles too; what is streamed goes through so many buffers in turn; in every policy."""
+    rng = np.random.default_rng(stages)
+    a, b = rng.integers(-3, 4, (21, 9)).astype(np.float32), rng.integers(-3, 4, (11, 21)).astype(np.float32)
+
+    def kernel(a: Any, b: Any, o: Any) -> None:
+        left = tl.ref(a) if "a" in streamed else tl.load(a)
+        right = tl.ref(b) if "b" in streamed else tl.load(b)
+        tl.store(o, tl.composite("gemm", left, right, trans_a=True, trans_b=True, stages=stages, tile=(4, 4, 4)))
+
+    graph = ks.trace(kernel, a, b, ks.hbm((9, 11), "f32"))
+    for policy in ("blocking", "lazy", "queued", "list"):
+        np.testing.assert_array_equal(ks.run(graph, order=ks.schedule(graph, policy), poison=True)["o"], a.T @ b.T)
+    used = {node.writes[0].storage.row for node in graph if node.op == "load"}
+    assert len(used) == len(streamed) * stages + (2 - len(streamed))
+
+
+@pytest.mark.parametrize("stages", [0, -1, 65, 2.0, True, "two"])
+def test_what_is_no_number_of_buffers_is_refused(stages: Any) -> None:
+    """A composite needs at least one."""
+
+    def kernel(a: Any, o: Any) -> None:
+        tl.store(o, tl.composite("gemm", tl.ref(a), tl.ref(a), stages=stages))
+
+    with pytest.raises(ks.ArgumentError, match="stages="):
+        ks.trace(kernel, ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32"))

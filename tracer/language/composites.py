@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from ...ir import dtypes
 from ...ir.dtypes import DType
@@ -20,6 +21,9 @@ from .transfers import region_of
 
 __all__ = ["gemm", "ref"]
 
+#: More buffers than anyone has scratch for.
+_MOST_STAGES = 64
+
 
 def ref(recorder: Recorder, src: Any, shape: Any, dtype: Any) -> Ref:
     """A matrix in HBM as a composite's operand: see ``tl.ref``. It must lie inside its tensor: its tiles are read."""
@@ -33,7 +37,7 @@ def ref(recorder: Recorder, src: Any, shape: Any, dtype: Any) -> Ref:
 
 @attrs.frozen
 class _Operand:
-    """One matrix operand, rows by columns as the product sees it. A streamed one has two buffers, filled in turn."""
+    """One matrix operand, rows by columns as the product sees it. A streamed one has buffers, filled in turn."""
 
     name: str
     storage: int
@@ -54,29 +58,37 @@ def gemm(
     a: Any,
     b: Any,
     *,
+    trans_a: bool,
     trans_b: bool,
+    stages: Any,
     tile: Any,
     out_dtype: Any,
     epilogue: Sequence[str | tuple[str, Scalar]] | None,
 ) -> TensorHandle:
     """Record a composite GEMM: see ``tl.composite``.
 
-    Allocates the result, one accumulator tile, two buffers per ``ref`` operand; then for m, n, k tile by tile: a load
-    per streamed operand, a dot into the accumulator, and after the last k the epilogue into the result.
+    Allocates the result, one accumulator tile, ``stages`` buffers per ``ref`` operand; then for m, n, k tile by tile: a
+    load per streamed operand, a dot into the accumulator, and after the last k the epilogue into the result.
     """
     if op != "gemm":
         raise ArgumentError(f"composite {op!r}", help=did_you_mean(str(op), ["gemm"], what="composites"))
     sizes = check_shape(tile, "tile")
     if len(sizes) != 3:
         raise ShapeError(f"tile {sizes}", help="a composite's tile is (m, n, k)")
+    if isinstance(stages, bool) or not isinstance(stages, int | np.integer) or not 1 <= stages <= _MOST_STAGES:
+        raise ArgumentError(
+            f"composite: stages={stages!r}", help=f"it is how many buffers a streamed operand has: 1 to {_MOST_STAGES}"
+        )
     left, right = _matrix(recorder, "a", a), _matrix(recorder, "b", b)
+    if trans_a:
+        left = attrs.evolve(left, layout=transpose(left.layout, ()))
     if trans_b:
         right = attrs.evolve(right, layout=transpose(right.layout, ()))
     (m, k), (k_b, n) = left.layout.shape, right.layout.shape
     if k != k_b:
         raise ShapeError(
             f"composite of {left.layout.shape} and {right.layout.shape}: inner sizes {k} and {k_b} differ",
-            help="(M, K) times (K, N); trans_b=True takes b as (N, K)",
+            help="(M, K) times (K, N); trans_a=True takes a as (K, M), trans_b=True b as (N, K)",
         )
     tm, tn, tk = min(sizes[0], m), min(sizes[1], n), min(sizes[2], k)
     operand_dtype, result_dtype = left.layout.dtype, dtypes.of(out_dtype)
@@ -88,9 +100,9 @@ def gemm(
     steps = _steps(epilogue, wide, result_dtype)
     result = recorder.allocate(Layout.dense((m, n), result_dtype))
     accumulator = recorder.allocate(Layout.dense((tm, tn), wide), memory=recorder.usual_place("dot"))
-    left = _buffered(recorder, left, a, (tm, tk))
-    # A streamed transposed operand keeps its rows: its buffer holds (n, k) and is read as (k, n).
-    right = _buffered(recorder, right, b, (tn, tk) if trans_b else (tk, tn))
+    # A streamed transposed operand keeps its rows: the buffer of b holds (n, k) and is read as (k, n).
+    left = _buffered(recorder, left, a, (tk, tm) if trans_a else (tm, tk), int(stages))
+    right = _buffered(recorder, right, b, (tn, tk) if trans_b else (tk, tn), int(stages))
     with recorder.command():
         turn = 0
         for i in range(0, m, tm):
@@ -99,7 +111,7 @@ def gemm(
                 total = accumulator._view(Layout.of((rows, cols), accumulator.layout.strides, wide))
                 for depth in range(0, k, tk):
                     inner = min(tk, k - depth)
-                    x = _fetch(recorder, left, (i, depth, rows, inner), turn, swapped=False)
+                    x = _fetch(recorder, left, (i, depth, rows, inner), turn, swapped=trans_a)
                     y = _fetch(recorder, right, (depth, j, inner, cols), turn, swapped=trans_b)
                     _multiply(recorder, x, y, total, first=depth == 0)
                     turn += 1
@@ -125,11 +137,11 @@ def _matrix(recorder: Recorder, name: str, value: Any) -> _Operand:
     return operand
 
 
-def _buffered(recorder: Recorder, operand: _Operand, value: Any, shape: tuple[int, int]) -> _Operand:
+def _buffered(recorder: Recorder, operand: _Operand, value: Any, shape: tuple[int, int], stages: int) -> _Operand:
     if not isinstance(value, Ref):
         return operand
     layout = Layout.dense(shape, operand.layout.dtype)
-    return attrs.evolve(operand, buffers=(recorder.allocate(layout), recorder.allocate(layout)))
+    return attrs.evolve(operand, buffers=tuple(recorder.allocate(layout) for _ in range(stages)))
 
 
 def _fetch(recorder: Recorder, operand: _Operand, box: tuple[int, int, int, int], turn: int, *, swapped: bool) -> Read:
@@ -140,7 +152,7 @@ def _fetch(recorder: Recorder, operand: _Operand, box: tuple[int, int, int, int]
     storage, offset, view = source
     if swapped:
         view = transpose(view, ())
-    buffer = operand.buffers[turn % 2]
+    buffer = operand.buffers[turn % len(operand.buffers)]
     into = buffer._view(Layout.of(view.shape, buffer.layout.strides, view.dtype))
     static: Static = (("shape", view.shape), ("dtype", view.dtype))
     recorder.record(recorder.plan("load", (view,), static), ((storage, offset, view),), into=into)
