@@ -19,6 +19,7 @@ from .draw import draw
 from .explain import explain, machine
 from .fit import fit
 from .lint import lint
+from .lsp import lsp
 from .report import report
 from .run import run
 from .schedule import schedule
@@ -55,7 +56,7 @@ def app() -> None:
     """See what a tile kernel will do on an accelerator: trace it once, then schedule, lint, execute and draw it."""
 
 
-for _command in (trace, lint, schedule, run, draw, timeline, report, fit, sweep, solve, triton, explain, machine):
+for _command in (trace, lint, schedule, run, draw, timeline, report, fit, sweep, solve, triton, explain, machine, lsp):
     app.add_command(with_settings(_command))
 with_settings(app)
 

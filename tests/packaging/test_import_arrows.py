@@ -50,7 +50,18 @@ MAY_USE: dict[str, set[str]] = {
     "kernels": {"ml_dtypes", "numpy"},
     "cli": {"attr", "attrs", "cattrs", "click", "ml_dtypes", "numpy", "rich"},
     # pytest: for the plugin, which only pytest imports.
-    "face": {"attr", "attrs", "cattrs", "distributed", "ml_dtypes", "numpy", "pyarrow", "pytest"},
+    "face": {
+        "attr",
+        "attrs",
+        "cattrs",
+        "distributed",
+        "lsprotocol",
+        "ml_dtypes",
+        "numpy",
+        "pyarrow",
+        "pygls",
+        "pytest",
+    },
     ROOT_FOLDER: set(),
 }
 # Room within a folder -> rooms of the same folder that it may import; modules on the folder's own floor are free.
@@ -79,6 +90,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "backends.graph_picture": set(),
     "backends.timelines": set(),
     "backends.report": {"backends.graph_picture", "backends.timelines"},
+    "face.editor": {"face.guard"},
     "face.guard": set(),
     "face.sweeping": {"face.guard"},
     "face.triton": {"face.guard"},
