@@ -33,6 +33,8 @@ nitpick_ignore_regex = [
     ),
     (r"py:class", r"kernscope\.machine\.parts\.(Table|Toward)"),
     (r"py:class", r"kernscope\.tracer\.values\.(handles\.Records|refusals\.Owner)"),
+    (r"py:class", r"kernscope\.(tracer|face)\.triton\..*"),
+    (r"py:class", r"kernscope\.ir\.indices\.Index"),
     # Modules of the sources, which docstrings mention for those who read on there.
     (r"py:mod", r"kernscope\..*"),
 ]

@@ -73,14 +73,14 @@ def test_a_launch_may_set_a_parameter_called_name() -> None:
     assert "left" in str(ks.trace(named.launch()))
 
 
-@pytest.mark.parametrize("name", ["ranks", "machine", "reference", "tolerance"])
+@pytest.mark.parametrize("name", ["ranks", "grid", "machine", "reference", "tolerance"])
 def test_reserved_names_are_refused_as_parameters(name: str) -> None:
     """They belong to tracing and launching."""
     scope: dict[str, Any] = {}
     exec(f"def reserved(x, {name}=1): pass", scope)
     with pytest.raises(ks.ArgumentError, match=f"parameter '{name}'") as caught:
         ks.kernel(scope["reserved"])
-    assert "ranks, machine" in caught.value.help
+    assert "ranks, grid, machine" in caught.value.help
 
 
 def test_an_unknown_launch_names_the_nearest() -> None:

@@ -88,7 +88,7 @@ def gemm(
     if k != k_b:
         raise ShapeError(
             f"composite of {left.layout.shape} and {right.layout.shape}: inner sizes {k} and {k_b} differ",
-            help="(M, K) times (K, N); trans_a=True takes a as (K, M), trans_b=True b as (N, K)",
+            help="(M, K) times (K, N); trans_b=True takes b as (N, K), trans_a=True a as (K, M)",
         )
     tm, tn, tk = min(sizes[0], m), min(sizes[1], n), min(sizes[2], k)
     operand_dtype, result_dtype = left.layout.dtype, dtypes.of(out_dtype)
