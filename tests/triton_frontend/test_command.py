@@ -258,3 +258,46 @@ def test_a_copy_of_every_dtype(name: str) -> None:
 
         copy[(4,)](out, x, N=16)
     assert np.array_equal(out, x)
+
+
+FAULTY = """\
+import numpy as np
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def faulty(x_ptr, o_ptr, n, big, N: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * N + tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    y = tl.load(x_ptr + i, mask=i < n)
+    tl.store(o_ptr + i + big * 4 - big * 4, x + tl.sum(y, 0), mask=i < n)
+
+
+x, out = np.zeros(20, np.float32), np.zeros(20, np.float32)
+faulty[(3,)](x, out, 20, 2**30, N=8)
+"""
+
+
+def test_what_one_program_alone_does_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An access outside is an error whichever program it is of, with the first one; what no rule judges is said."""
+    monkeypatch.chdir(tmp_path)
+    Path("faulty.py").write_text(FAULTY)
+    assert run("faulty.py") == 1
+    out, _ = capsys.readouterr()
+    assert "error[KS501]: `x_ptr` is left in 1 of 3 programs, first in program 2: element 23 of 20\n" in out
+    assert "  --> faulty.py:10:9" in out
+    undefined = "faulty.py:12: sum uses what a masked load without other= left undefined, in 1 of 3 programs"
+    wrapped = "an int32 made at faulty.py:12 wraps around on its way to an address of `o_ptr`, in 3 of 3 programs"
+    assert f"  unjudged  {undefined}" in out
+    assert wrapped in out
+    line = "x = tl.load(x_ptr + i)"
+    Path("faulty.py").write_text(FAULTY.replace(line, f"{line}  # kernscope: ignore[KS501]"))
+    assert run("faulty.py") == 0
+    assert "error" not in capsys.readouterr().out.replace("0 errors", "")
+    Path("faulty.py").write_text(FAULTY.replace("tl.load(x_ptr + i)", "tl.load(x_ptr + i, i < n, 0.0)"))
+    assert run("faulty.py") == 0
+    assert "KS501" not in capsys.readouterr().out
