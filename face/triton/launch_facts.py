@@ -15,6 +15,7 @@ from ...linter import RULES, Diagnostic
 from ...linter.findings import Place
 from ...tracer.triton.launching import Launch
 from ...tracer.triton.recording.facts import Fact, FactKind
+from ...tracer.triton.recording.races import ProgramRace
 
 __all__ = ["facts_in_words", "outside_findings"]
 
@@ -34,8 +35,7 @@ class _Group:
     def where(self, launch: Launch) -> str:
         """How many programs, and which is the first."""
         total = int(np.prod(launch.grid, dtype=np.int64))
-        ids = launch.program_ids(self.programs[0])
-        first = f"first in program {ids[0] if launch.grid[1:] == (1, 1) else ids}"
+        first = f"first in program {_program(launch, self.programs[0])}"
         if total == 1:
             return "in the only program"
         return f"in {len(self.programs):,} of {plural(total, 'program')}, {first}"
@@ -72,11 +72,29 @@ def outside_findings(launch: Launch) -> tuple[Diagnostic, ...]:
 
 def facts_in_words(launch: Launch) -> tuple[str, ...]:
     """What was met that no rule judges yet, a line each."""
-    return tuple(
+    said = [
         f"{_words(launch, group)}, {group.where(launch)}"
         for group in _groups(launch)
         if group.fact.kind != FactKind.OUTSIDE
+    ]
+    races = launch.races()
+    if races is None:
+        return (*said, "races between programs: too many elements to look at")
+    return (*said, *(_race(launch, race) for race in races))
+
+
+def _race(launch: Launch, race: ProgramRace) -> str:
+    written, met = (_line(launch.location(row)) for row in (race.written, race.met))
+    what = f"element {race.element:,} of `{quote(race.storage)}`"
+    return (
+        f"{met}: program {_program(launch, race.other)} {'reads' if race.reads else 'writes'} {what}, which program "
+        f"{_program(launch, race.writer)} writes{'' if met == written else f' at {written}'}, and nothing orders them"
     )
+
+
+def _program(launch: Launch, number: int) -> str:
+    ids = launch.program_ids(number)
+    return str(ids[0] if launch.grid[1:] == (1, 1) else ids)
 
 
 def _words(launch: Launch, group: _Group) -> str:

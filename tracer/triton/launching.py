@@ -22,6 +22,7 @@ from .constexpr import Constexpr, bare
 from .language.descriptors import Descriptor
 from .recording.facts import AccessFact, Fact
 from .recording.graph import GraphNames, kept_for_loops, unplaced_graph
+from .recording.races import ProgramRace, find_races
 from .recording.tape import Tape
 from .recording.tracing import Tracing
 from .values.storage import Storage, Storages
@@ -108,6 +109,19 @@ class Launch:
     def location(self, stack: int) -> Location | None:
         """The place of a stack row of its facts."""
         return self.sites.location(stack)
+
+    def races(self) -> tuple[ProgramRace, ...] | None:
+        """What programs do to one another's memory without atomics; None where there is too much to look at. Programs
+        that took locks are not looked at."""
+        return find_races(
+            [
+                (chunk.programs, fact)
+                for trace in self.traces
+                if not trace.is_synchronised
+                for chunk in trace.chunks
+                for fact in chunk.accesses
+            ]
+        )
 
     def program_ids(self, program: int) -> tuple[int, int, int]:
         """What ``program_id`` gives a program."""

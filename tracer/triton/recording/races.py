@@ -1,0 +1,103 @@
+"""Races between the programs of a launch: one writes an element that another one writes or reads, without atomics.
+
+No order of the programs is promised, so that the outcome is chance, whatever the values were this time. Programs that
+took locks are left out: what these order is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .facts import AccessFact
+
+__all__ = ["ProgramRace", "find_races"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+#: Programs, by lane, and what they accessed.
+Accesses = Sequence[tuple[Array, AccessFact]]
+
+#: So many elements are looked at at a time, and in all.
+_AT_ONCE = 1 << 20
+_IN_ALL = 1 << 28
+
+
+@attrs.frozen
+class ProgramRace:
+    """``writer`` writes the element of a storage at the stack row ``written``, and ``other``, another program, writes
+    or ``reads`` it at ``met``. Of each pair of stack rows the first that was met."""
+
+    storage: str
+    element: int
+    writer: int
+    written: int
+    other: int
+    met: int
+    reads: bool
+
+
+def find_races(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
+    """The races among some programs' accesses; None where there are too many elements to look at."""
+    plain = [(programs, fact) for programs, fact in accesses if fact.mode != "atomic"]
+    stored = {id(fact.access.storage) for _, fact in plain if fact.mode == "write"}
+    met = [(programs, fact) for programs, fact in plain if id(fact.access.storage) in stored]
+    if sum(len(programs) * math.prod(fact.access.shape) for programs, fact in met) > _IN_ALL:
+        return None
+    found: dict[tuple[int, int, bool], ProgramRace] = {}
+    for number in dict.fromkeys(id(fact.access.storage) for _, fact in met):
+        for race in _races_in([(p, fact) for p, fact in met if id(fact.access.storage) == number]):
+            found.setdefault((race.written, race.met, race.reads), race)
+    return tuple(found.values())
+
+
+def _races_in(accesses: Accesses) -> Iterator[ProgramRace]:
+    """The races in one storage: writes with what was written before, then reads."""
+    storage = accesses[0][1].access.storage
+    writer = np.full(storage.memory.size, -1, dtype=np.int64)
+    row = np.zeros(storage.memory.size, dtype=np.int32)
+    for mode in ("write", "read"):
+        for programs, fact in accesses:
+            if fact.mode != mode:
+                continue
+            for element, program in _elements(programs, fact, storage.memory.size):
+                yield from _clashes(storage.name, fact, element, program, writer, row)
+                if mode == "write":
+                    writer[element], row[element] = program, fact.stack
+                    yield from _clashes(storage.name, fact, element, program, writer, row)
+
+
+def _clashes(
+    name: str, fact: AccessFact, element: Array, program: Array, writer: Array, row: Array
+) -> Iterator[ProgramRace]:
+    """For each row that wrote an element which another program accesses, the first such element."""
+    others = np.flatnonzero((writer[element] >= 0) & (writer[element] != program))
+    for written, at in zip(*np.unique(row[element[others]], return_index=True), strict=True):
+        place = others[at]
+        yield ProgramRace(
+            storage=name,
+            element=int(element[place]),
+            writer=int(writer[element[place]]),
+            written=int(written),
+            other=int(program[place]),
+            met=fact.stack,
+            reads=fact.mode == "read",
+        )
+
+
+def _elements(programs: Array, fact: AccessFact, size: int) -> Iterator[tuple[Array, Array]]:
+    """The elements inside the storage that an access meets, each with its program; some lanes at a time."""
+    step = max(_AT_ONCE // max(math.prod(fact.access.shape), 1), 1)
+    for begin in range(0, len(programs), step):
+        lanes = np.arange(begin, min(begin + step, len(programs)))
+        index, mask = fact.access.take(lanes).elements()
+        shape = (len(lanes), *index.shape[1:])
+        element = np.broadcast_to(index, shape).reshape(-1)
+        program = np.repeat(programs[lanes], len(element) // len(lanes))
+        inside = (element >= 0) & (element < size)
+        if mask is not None:
+            inside &= np.broadcast_to(mask, shape).reshape(-1)
+        yield element[inside], program[inside]
