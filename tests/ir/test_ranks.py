@@ -15,6 +15,8 @@ from kernscope.ir.forms.ranks import fold_ranks, ranks_text
         ((0, 1), "ranks 0 to 1"),
         ((2, 3, 4), "ranks 2 to 4"),
         ((0, 2, 5), "ranks 0, 2, 5"),
+        (tuple(range(0, 12, 2)), "ranks 0, 2, 4, 6, 8, 10"),
+        (tuple(range(0, 14, 2)), "7 of the ranks 0 to 12"),
         (tuple(range(0, 16, 2)), "8 of the ranks 0 to 14"),
     ],
 )

@@ -88,7 +88,7 @@ def test_edits_are_applied_from_the_end() -> None:
     assert apply_edits("1\n2\n3\n4\n5", edits) == "one\nand a half\n4\nfive"
 
 
-@pytest.mark.parametrize("lines", [[(1, 2), (2, 3)], [(0, 1)], [(3, 2)], [(4, 9)]])
+@pytest.mark.parametrize("lines", [[(1, 2), (2, 3)], [(0, 1)], [(3, 2)], [(4, 9)], [(5, 5)]])
 def test_edits_that_overlap_or_lie_outside_are_refused(lines: list[tuple[int, int]]) -> None:
     """Nothing is guessed."""
     with pytest.raises(ValueError, match="not there, or edited twice"):

@@ -340,6 +340,7 @@ def test_the_program() -> None:
     def kernel(x: Any) -> None:
         seen.append((tl.program_id(0), tl.num_programs(0), tl.program_id(1), tl.num_programs(axis=np.int64(2))))
         assert tl.program_id() == tl.program_id(axis=0)
+        assert tl.num_programs() == tl.num_programs(axis=0)
         assert tl.cdiv(7, 4) == 2 and tl.cdiv(np.int64(8), 4) == 2
         assert list(tl.static_range(3)) == [0, 1, 2]
 
