@@ -50,7 +50,7 @@ def schedule_dag(
 
     Event-driven list scheduling, several rules, forward-backward improvement, local search (see :func:`search`); under
     ``scratch`` several rules, perturbed ones at ``"high"``; where all come to a dead end, program order, and at last an
-    order of least scratch (:mod:`.least_scratch`).
+    order of least scratch (:mod:`kernscope.scheduler.search.least_scratch`).
     Raises ``InfeasibleError`` for arrays that do not fit together and where no order was found that the scratch is
     enough for, ``DeadlockError`` where the edges close a cycle, ``PolicyError`` for an unknown rule, effort or seed.
     """
