@@ -6,6 +6,7 @@ took locks are left out: what these order is not known.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -57,7 +58,9 @@ def find_races(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
 def _races_in(accesses: Accesses) -> Iterator[ProgramRace]:
     """The races in one storage: writes with what was written before, then reads."""
     storage = accesses[0][1].access.storage
-    writer = np.full(storage.memory.size, -1, dtype=np.int64)
+    if _keeps_apart([fact for _, fact in accesses]):
+        return
+    writer = np.full(storage.memory.size, -1, dtype=np.int32)
     row = np.zeros(storage.memory.size, dtype=np.int32)
     for mode in ("write", "read"):
         for programs, fact in accesses:
@@ -68,6 +71,23 @@ def _races_in(accesses: Accesses) -> Iterator[ProgramRace]:
                 if mode == "write":
                     writer[element], row[element] = program, fact.stack
                     yield from _clashes(storage.name, fact, element, program, writer, row)
+
+
+def _keeps_apart(facts: Sequence[AccessFact]) -> bool:
+    """Whether it shows without looking at elements that no two programs meet: a storage that is only written, by steps
+    that never come to one element twice, in stretches that do not overlap."""
+    stretches = []
+    for fact in facts:
+        access = fact.access
+        stepwise = access.rest is None and None not in access.strides and access.lane_step() is not None
+        if fact.mode != "write" or not stepwise or not access.is_disjoint():
+            return False
+        low, high = access.extent()
+        some = high >= low
+        if some.any():
+            stretches.append((int(low[some].min()), int(high[some].max())))
+    stretches.sort()
+    return all(before[1] < after[0] for before, after in itertools.pairwise(stretches))
 
 
 def _clashes(
