@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from ...ir import dtypes
-from ...ir.forms.text import describe_access, quote
+from ...ir.forms.text import describe_access, described_by, quote
 from ...ir.graph import Graph
 from ...ir.ops import WorkKind
 from ...ir.tables import IntArray, Reason
@@ -54,7 +54,7 @@ def facts_of(schedule: Schedule) -> Facts:
     scopes, scope = np.unique(nodes.scope, return_inverse=True)
     first, work = _distinct(nodes.op, nodes.work0, nodes.work1, nodes.work2, nodes.dtype)
     first_place, place = _distinct(nodes.op, stack)
-    first_access, access = _distinct_accesses(graph)
+    first_access, access = _distinct(*described_by(graph))
     causes, cause = np.unique(schedule.cause, return_inverse=True)
     examples = [int(np.argmax(cause == number)) for number in range(len(causes))]
     critical = np.zeros(len(graph), dtype=np.bool_)
@@ -140,17 +140,6 @@ def _cause(schedule: Schedule, node: int) -> str:
     if found is None:
         return "nothing"
     return found.cause.value if found.reason is None else f"{found.reason} {found.cause.value}"
-
-
-def _distinct_accesses(graph: Graph) -> tuple[IntArray, IntArray]:
-    """Accesses that :func:`describe_access` describes alike count as one: scratch of one name, address and shape, made
-    anew in every iteration. Without a name the allocation itself is named."""
-    accesses, storages = graph.accesses, graph.storages
-    storage = accesses.storage
-    named = np.array([bool(name) for name in graph.names], dtype=np.bool_)[storages.name] if len(storages) else storage
-    own = np.where(named & graph.in_scratch, -1, np.arange(len(storages)))
-    columns = (own, storages.name, storages.memory, storages.address, storages.layout)
-    return _distinct(*(column[storage] for column in columns), accesses.offset, accesses.layout)
 
 
 def _distinct(*columns: IntArray) -> tuple[IntArray, IntArray]:

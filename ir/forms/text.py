@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..tables import UNPLACED, IntArray, Mode
 from ..target import Target
 from .printable import printable as quote
 
-__all__ = ["describe_access", "format_graph", "format_node", "graph_lines", "quote"]
+__all__ = ["describe_access", "described_by", "format_graph", "format_node", "graph_lines", "quote"]
 
 #: How many nodes are written at a time.
 _BATCH = 8192
@@ -49,6 +48,18 @@ def describe_access(graph: GraphColumns, row: int) -> str:
     where = "" if memory == graph.target.results else f"{_escaped(memory)}:"
     text = f"{name or f'#{storage}'}@{where}{address} {view!r}"
     return text if view is whole else f"{text} of {whole!r}"
+
+
+def described_by(graph: GraphColumns, rows: slice = slice(None)) -> tuple[IntArray, ...]:
+    """Columns of some accesses: those that are equal in all of them :func:`describe_access` describes alike, such as
+    scratch of one name, address and shape, made anew in every iteration. Without a name the allocation itself is
+    named."""
+    accesses, storages = graph.accesses, graph.storages
+    storage = accesses.storage[rows]
+    named = np.array([bool(name) for name in graph.names], dtype=np.bool_)[storages.name[storage]]
+    own = np.where(named & graph.in_scratch[storage], -1, storage)
+    columns = (storages.name, storages.memory, storages.address, storages.layout)
+    return (own, *(column[storage] for column in columns), accesses.offset[rows], accesses.layout[rows])
 
 
 def _value(value: Any) -> str:
@@ -110,16 +121,11 @@ class _NodeLines:
 
     def _touched(self, start: int, stop: int) -> tuple[list[list[str]], list[list[str]]]:
         """What each node reads, and what it writes."""
-        graph, accesses, storages = self.graph, self.graph.accesses, self.graph.storages
+        graph, accesses = self.graph, self.graph.accesses
         reads: list[list[str]] = [[] for _ in range(start, stop)]
         writes: list[list[str]] = [[] for _ in range(start, stop)]
         rows = slice(int(graph.access_start[start]), int(graph.access_start[stop]))
-        storage = accesses.storage[rows]
-        # What is described alike: scratch of one name, address and shape, made anew in every iteration. Without a name
-        # the allocation itself is named.
-        own = np.where(self._named[storages.name[storage]] & graph.in_scratch[storage], -1, storage)
-        alike = (own, *(c[storage] for c in (storages.name, storages.memory, storages.address, storages.layout)))
-        alike = (*alike, accesses.offset[rows], accesses.layout[rows])
+        alike = described_by(graph, rows)
         keys = zip(*(column.tolist() for column in alike), strict=True)
         each = zip(accesses.node[rows].tolist(), accesses.mode[rows].tolist(), keys, strict=True)
         for row, (node, mode, key) in enumerate(each, rows.start):
@@ -134,10 +140,6 @@ class _NodeLines:
         if graph.grid and graph.scopes.parent[graph.scopes.parent[scope]] < 0:
             return graph.describe_scope(scope)
         return _escaped(self.graph.names[self.graph.scopes.name[scope]])
-
-    @cached_property
-    def _named(self) -> IntArray:
-        return np.array([bool(name) for name in self.graph.names], dtype=np.bool_)
 
     def _static(self, attributes: int, op: int) -> str:
         key = attributes, op
