@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..values.types import MISSING, TYPES, BlockType, PointerType, Type
+from ..values.types import MISSING, TYPES, BlockType, PointerType, Type, type_of_name
 from ..values.value import Value, lift
 from . import arithmetic, control, memory, reducing, shapes
 from .builtins import BUILTINS
@@ -104,6 +104,7 @@ NAMES: dict[str, Any] = {
     "static_range": control.static_range,
     "store": memory.store,
     "store_tensor_descriptor": memory.store_descriptor,
+    "str_to_ty": type_of_name,
     "sub": arithmetic.two("sub"),
     "sum": reducing.sum_,
     "swizzle2d": control.swizzle2d,
@@ -187,7 +188,6 @@ REFUSED: dict[str, str] = {
     "expect_zero": _GPU,
     "pair_uniform_to_normal": "it is a part of tl.randn, which runs",
     "uint_to_uniform_float": "it is a part of tl.rand, which runs",
-    "str_to_ty": "it is the compiler's own",
     "slice": "it is the compiler's own",
     "void": "no value has this type",
     "num_threads": _GPU,

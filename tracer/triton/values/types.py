@@ -9,7 +9,7 @@ import numpy as np
 from ....ir import dtypes
 from ....ir.dtypes import DType
 
-__all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type", "type_of_numpy"]
+__all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type", "type_of_name", "type_of_numpy"]
 
 
 class Type:
@@ -222,3 +222,24 @@ class BlockType:
 
     def __repr__(self) -> str:
         return f"<{list(self.shape)}, {self.element_ty}>"
+
+
+#: What Triton calls types in the signatures of kernels.
+_IN_SIGNATURES = {
+    "i1": "int1",
+    "u1": "int1",
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "fp8e4b15": "float8e4b15",
+    "fp8e4b8": "float8e4b8",
+    "fp8e5b16": "float8e5b16",
+    **_TESTED,
+}
+
+
+def type_of_name(name: str, const: Any = None) -> Any:
+    """``tl.str_to_ty``: the type that a kernel's signature calls so, ``*fp32`` for a pointer."""
+    if name.startswith("*"):
+        return PointerType(type_of_name(name[1:].removeprefix("k")), const=name.startswith("*k"))
+    known = {**TYPES, **MISSING}
+    return known[_IN_SIGNATURES.get(name, name)]
