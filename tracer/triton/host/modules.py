@@ -224,7 +224,7 @@ def _language_modules(module: Any) -> None:
     module("triton.language.extra.libdevice", libdevice)
     module("triton.language.libdevice", libdevice)
     for backend in ("cuda", "hip"):
-        module(f"triton.language.extra.{backend}", language.EXTRA)
+        module(f"triton.language.extra.{backend}", language.EXTRA, language.REFUSED_EXTRA)
         module(f"triton.language.extra.{backend}.libdevice", libdevice)
 
 

@@ -11,7 +11,7 @@ from .builtins import BUILTINS
 from .descriptors import Descriptor
 from .random import RANDOM
 
-__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED"]
+__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED", "REFUSED_EXTRA"]
 
 #: Functions of numbers: ``tl.exp``, ``tl.math.exp``.
 MATH: dict[str, Any] = {
@@ -171,10 +171,22 @@ LIBDEVICE: dict[str, Any] = {
     "sub_rn": arithmetic.two("sub"),
 }
 
-#: ``triton.language.extra.cuda`` and the like.
-EXTRA: dict[str, Any] = {}
+#: ``triton.language.extra.cuda`` and the like: launches run one after the other, each begins when all before are done.
+EXTRA: dict[str, Any] = {
+    "gdc_wait": control.debug_barrier,
+    "gdc_launch_dependents": control.debug_barrier,
+}
 
 _GPU = "it speaks of a GPU's threads or instructions"
+#: Names of ``triton.language.extra.cuda`` that cannot run, each with the reason.
+REFUSED_EXTRA: dict[str, str] = {
+    "globaltimer": "no clock runs while a kernel is executed: session.launches have their times on the machine",
+    "smid": "programs are dealt to processing elements after the launch",
+    "num_threads": _GPU,
+    "num_warps": _GPU,
+    "convert_custom_float8_sm70": _GPU,
+    "convert_custom_float8_sm80": _GPU,
+}
 #: Names of ``triton.language`` that cannot run, each with the reason.
 REFUSED: dict[str, str] = {
     "inline_asm_elementwise": "it is a GPU's assembly",

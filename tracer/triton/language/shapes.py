@@ -13,7 +13,7 @@ from ..constexpr import bare
 from ..recording.tape import Handle
 from ..values.arithmetic import cast as cast_value
 from ..values.arithmetic import elementwise, view
-from ..values.types import TYPES, BlockType, PointerType, Type
+from ..values.types import TYPES, BlockType, MissingType, PointerType, Type
 from ..values.value import Array, MadeBy, Running, Split, Value, along_lanes, lift, under_rank
 
 __all__ = [
@@ -88,6 +88,8 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
         dtype = TYPES.get(dtype, dtype)
     if isinstance(dtype, PointerType):
         return _as_pointer(x, dtype)
+    if isinstance(dtype, MissingType):
+        dtype.refuse()
     if not isinstance(dtype, Type):
         raise Running.tracing.refused(f"a cast to {dtype!r}", "name a type of tl's: tl.float32")
     if x.storage is not None:

@@ -369,8 +369,10 @@ class Tracing:
         value = lift(value)
         access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic")
         storage, dtype = access.storage, access.storage.memory.dtype
-        if dtype.itemsize < 4 and not is_float(dtype):
-            raise self.refused(f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats")
+        if dtype.itemsize < (2 if is_float(dtype) else 4):
+            raise self.refused(
+                f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats of 16 bits"
+            )
         self.use([value], f"the atomic on {storage.name}", stack, mask)
         operands = [cast(lift(x), dtype) for x in ((value,) if expected is None else (value, expected))]
         handles = tuple(self._shaped(x, access.shape) for x in operands)
