@@ -25,7 +25,7 @@ from ..scheduler.search.efforts import EFFORTS
 from ..tracer.kernel import Kernel
 from .choices import Choice
 from .fit import parse_range
-from .lint_pool import available_cores
+from .job_pool import available_cores
 from .options import make_job, output_file, target_options
 from .stages import bar
 from .tables import note, say
