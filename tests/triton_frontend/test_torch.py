@@ -218,3 +218,18 @@ def test_microscaling_numbers_are_packed_by_two(session: SessionState) -> None:
         assert packed.shape[dim] == (made.data.shape[dim] + 1) // 2
         assert torch.equal(packed.select(dim, 0) & 15, made.data.select(dim, 0))
         assert torch.equal(made.unpack_packed_tensor(packed, dim, made.data.shape), made.data)
+
+
+def test_libraries_read_and_move_on_the_gpu_s_generator(session: SessionState) -> None:
+    """Its state is a seed and an offset; every way to seed begins anew."""
+    (generator,) = torch.cuda.default_generators
+    for seed in (torch.manual_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all, generator.manual_seed):
+        state = generator.get_state()
+        words = state.view(torch.int64)
+        words += torch.tensor([3, 8])
+        before = generator.get_state().view(torch.int64).tolist()
+        generator.set_state(state)
+        assert generator.get_state().view(torch.int64).tolist() == [before[0] + 3, before[1] + 8]
+        seed(77)
+        assert generator.get_state().view(torch.int64).tolist() == [77, 0]
+        assert generator.initial_seed() == 77

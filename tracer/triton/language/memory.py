@@ -93,7 +93,7 @@ def make_block_ptr(
 
 def advance(base: Any, offsets: Sequence[Any]) -> Any:
     """``tl.advance``."""
-    return base.moved(offsets)
+    return base.advance(offsets)
 
 
 def make_tensor_descriptor(
