@@ -17,6 +17,10 @@ from typing import Any
 import pytest
 
 from kernscope.ir.errors import KernscopeError
+from kernscope.tracer.triton.host.jit import JITCallable
+
+#: The files whose kernels, or functions that kernels call, the running test has run.
+_RUN: set[str] = set()
 
 
 class OverTime(BaseException):
@@ -29,6 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--outcomes", type=Path, help="the file for what came of each test")
     group.addoption("--sample", type=int, default=0, help="parametrisations kept of each test function; 0: all")
     group.addoption("--limit", type=float, default=0.0, help="seconds that a test may take; 0: any")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """From now on it is noted whose functions run."""
+    function = JITCallable.function.fget
+    assert function is not None
+
+    def noted(self: JITCallable) -> Any:
+        _RUN.add(self.fn.__code__.co_filename)
+        return function(self)
+
+    JITCallable.function = property(noted)  # type: ignore[method-assign]
 
 
 def _function(item: pytest.Item) -> str:
@@ -55,6 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """End a test that takes too long."""
     limit = item.config.getoption("--limit")
+    _RUN.clear()
     if not limit:
         return (yield)
 
@@ -77,7 +94,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     path = item.config.getoption("--outcomes")
     if path is not None and (call.when == "call" or (call.when == "setup" and not report.passed)):
         what, why = _came_of(report, call.excinfo)
-        line = {"test": _function(item), "id": item.nodeid, "what": what, "why": why, "seconds": call.duration}
+        line = {
+            "test": _function(item),
+            "id": item.nodeid,
+            "what": what,
+            "why": why,
+            "seconds": call.duration,
+            "files": sorted(_RUN),
+        }
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     return report

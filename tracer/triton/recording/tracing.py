@@ -59,7 +59,9 @@ class Tracing:
 
     def refused(self, what: str, help: str) -> KernscopeError:
         """The error of something that Triton's compiler, or kernscope, refuses, at the kernel's line."""
-        return TritonCompileError(what, help=help).at(self.location())
+        error = TritonCompileError(what, help=help).at(self.location())
+        error.__cause__ = ValueError(what)  # where scripts look for the reason of a compilation error of Triton's
+        return error
 
     def broadcast(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         """The common shape. Raises ``TritonCompileError``."""
