@@ -92,6 +92,11 @@ class KernscopeError(Exception):
         self.help = help
         self.places: list[tuple[str, Location]] = list(places)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As exceptions do by themselves, but said: Dask has a way of its own with those that do not say it, which fails
+        # on one that is a builtin error, too.
+        return type(self), self.args, self.__dict__
+
     @classmethod
     def title(cls) -> str:
         """The name that stands beside the code: ``shape-error``."""
