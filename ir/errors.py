@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .forms.printable import printable_lines
 from .source.location import Location
