@@ -222,11 +222,11 @@ def _language_modules(module: Any) -> None:
     module("triton.language.math", language.MATH)
     module("triton.language.random", language.RANDOM)
     module("triton.language.extra")
-    module("triton.language.extra.libdevice", libdevice)
-    module("triton.language.libdevice", libdevice)
+    module("triton.language.extra.libdevice", libdevice, language.REFUSED_LIBDEVICE)
+    module("triton.language.libdevice", libdevice, language.REFUSED_LIBDEVICE)
     for backend in ("cuda", "hip"):
         module(f"triton.language.extra.{backend}", language.EXTRA, language.REFUSED_EXTRA)
-        module(f"triton.language.extra.{backend}.libdevice", libdevice)
+        module(f"triton.language.extra.{backend}.libdevice", libdevice, language.REFUSED_LIBDEVICE)
 
 
 @contextmanager
