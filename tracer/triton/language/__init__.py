@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..values.types import MISSING, TYPES, BlockType, PointerType, Type
+from ..values.types import MISSING, TYPES, BlockType, PointerType, Type, type_of_name
 from ..values.value import Value, lift
 from . import arithmetic, control, memory, reducing, shapes
 from .builtins import BUILTINS
 from .descriptors import Descriptor
+from .libdevice import LIBDEVICE, REFUSED_LIBDEVICE
 from .random import RANDOM
 
-__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED"]
+__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED", "REFUSED_EXTRA", "REFUSED_LIBDEVICE"]
 
 #: Functions of numbers: ``tl.exp``, ``tl.math.exp``.
 MATH: dict[str, Any] = {
@@ -104,6 +105,7 @@ NAMES: dict[str, Any] = {
     "static_range": control.static_range,
     "store": memory.store,
     "store_tensor_descriptor": memory.store_descriptor,
+    "str_to_ty": type_of_name,
     "sub": arithmetic.two("sub"),
     "sum": reducing.sum_,
     "swizzle2d": control.swizzle2d,
@@ -122,58 +124,22 @@ NAMES: dict[str, Any] = {
     "zeros_like": shapes.zeros_like,
 }
 
-#: ``triton.language.extra.libdevice``, by name.
-LIBDEVICE: dict[str, Any] = {
-    **MATH,
-    "rint": arithmetic.FUNCTIONS["round"],
-    "nearbyint": arithmetic.FUNCTIONS["round"],
-    "fast_expf": arithmetic.FUNCTIONS["exp"],
-    "fast_logf": arithmetic.FUNCTIONS["log"],
-    "fast_dividef": arithmetic.fdiv,
-    "isnan": arithmetic.is_nan,
-    "isinf": arithmetic.is_infinite,
-    "isfinited": arithmetic.is_finite,
-    "finitef": arithmetic.is_finite,
-    "signbit": arithmetic.sign_bit,
-    "atan2": arithmetic.two("atan2"),
-    "hypot": arithmetic.two("hypot"),
-    "copysign": arithmetic.two("copysign"),
-    "nextafter": arithmetic.two("nextafter"),
-    "erfc": arithmetic.erfc,
-    "exp10": arithmetic.exp10,
-    "fast_exp10f": arithmetic.exp10,
-    "fast_tanf": arithmetic.FUNCTIONS["tan"],
-    "fast_log10f": arithmetic.FUNCTIONS["log10"],
-    "rsqrt_rn": arithmetic.FUNCTIONS["rsqrt"],
-    "fma_rn": arithmetic.fma,
-    "rcp_rn": arithmetic.reciprocal,
-    "mulhi": arithmetic.umulhi,
-    "fdim": arithmetic.positive_difference,
-    "saturatef": arithmetic.saturated,
-    "float_as_int": shapes.bits_as("int32"),
-    "float_as_uint": shapes.bits_as("uint32"),
-    "int_as_float": shapes.bits_as("float32"),
-    "uint_as_float": shapes.bits_as("float32"),
-    "double_as_longlong": shapes.bits_as("int64"),
-    "longlong_as_double": shapes.bits_as("float64"),
-    "fmod": arithmetic.two("rem"),
-    "fast_sinf": arithmetic.FUNCTIONS["sin"],
-    "fast_cosf": arithmetic.FUNCTIONS["cos"],
-    "fast_tanhf": arithmetic.FUNCTIONS["tanh"],
-    "fast_log2f": arithmetic.FUNCTIONS["log2"],
-    "fast_powf": arithmetic.power,
-    "fmax": arithmetic.maximum,
-    "fmin": arithmetic.minimum,
-    "fabs": arithmetic.FUNCTIONS["abs"],
-    "mul_rn": arithmetic.two("mul"),
-    "add_rn": arithmetic.two("add"),
-    "sub_rn": arithmetic.two("sub"),
+#: ``triton.language.extra.cuda`` and the like: launches run one after the other, each begins when all before are done.
+EXTRA: dict[str, Any] = {
+    "gdc_wait": control.debug_barrier,
+    "gdc_launch_dependents": control.debug_barrier,
 }
 
-#: ``triton.language.extra.cuda`` and the like.
-EXTRA: dict[str, Any] = {}
-
 _GPU = "it speaks of a GPU's threads or instructions"
+#: Names of ``triton.language.extra.cuda`` that cannot run, each with the reason.
+REFUSED_EXTRA: dict[str, str] = {
+    "globaltimer": "no clock runs while a kernel is executed: session.launches have their times on the machine",
+    "smid": "programs are dealt to processing elements after the launch",
+    "num_threads": _GPU,
+    "num_warps": _GPU,
+    "convert_custom_float8_sm70": _GPU,
+    "convert_custom_float8_sm80": _GPU,
+}
 #: Names of ``triton.language`` that cannot run, each with the reason.
 REFUSED: dict[str, str] = {
     "inline_asm_elementwise": "it is a GPU's assembly",
@@ -187,7 +153,6 @@ REFUSED: dict[str, str] = {
     "expect_zero": _GPU,
     "pair_uniform_to_normal": "it is a part of tl.randn, which runs",
     "uint_to_uniform_float": "it is a part of tl.rand, which runs",
-    "str_to_ty": "it is the compiler's own",
     "slice": "it is the compiler's own",
     "void": "no value has this type",
     "num_threads": _GPU,

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ....ir import dtypes
-from ....ir.ops import OPERATIONS
+from ....ir.ops import OPERATIONS, Family
 from ..constexpr import bare
+from ..values.arithmetic import FLOATING, elementwise, is_float
 from ..values.arithmetic import cast as cast_value
-from ..values.arithmetic import elementwise, is_float
 from ..values.value import Running, Value, lift
 from . import shapes
 
 __all__ = [
-    "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "maximum", "minimum", "power", "two", "umulhi",
-    "where",
+    "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "function", "maximum", "minimum", "power",
+    "two", "umulhi", "where",
 ]  # fmt: skip
 
 _F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -51,111 +51,31 @@ def two(operation: str) -> Callable[..., Value]:
 #: Functions of one operand, by their names in ``tl``, ``tl.math`` and ``libdevice``.
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     name: function(name)
-    for name in [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "erf",
-        "floor",
-        "ceil",
-        "abs",
-        "sigmoid",
-        "tanh",
-        "round",
-    ]
+    for name, operation in OPERATIONS.items()
+    if operation.family is Family.UNARY and (name in FLOATING or name in ("floor", "ceil", "abs", "round"))
 }
-FUNCTIONS.update(
-    (name, function(name))
-    for name in [
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "log1p",
-        "expm1",
-        "log10",
-        "cbrt",
-        "trunc",
-    ]
-    if name in OPERATIONS
-)
 
 
 class PropagateNan(enum.Enum):
-    """``tl.PropagateNan``: what a comparison makes of NaN. Where nothing is said, NaN wins."""
+    """``tl.PropagateNan``: what a comparison makes of NaN. Where nothing is said, the number wins, as in C."""
 
     NONE = 0
     ALL = 0xFFFF
 
 
-def _extremum(name: str) -> Callable[..., Value]:
-    def call(x: Any, y: Any, propagate_nan: Any = PropagateNan.ALL) -> Value:
-        found = elementwise(name, lift(x), y)
-        if bare(propagate_nan) is not PropagateNan.NONE or not is_float(found.numpy):
-            return found
-        return where(is_nan(x), y, where(is_nan(y), x, found))
+def _extremum(name: str, of_numbers: str) -> Callable[..., Value]:
+    def call(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Value:
+        x, y = lift(x), y if isinstance(y, Value) else bare(y)
+        ignores = bare(propagate_nan) is PropagateNan.NONE
+        floats = is_float(x.numpy) or isinstance(y, float) or (isinstance(y, Value) and is_float(y.numpy))
+        return elementwise(of_numbers if ignores and floats else name, x, y)
 
     call.__name__, call.__doc__ = name, f"``tl.{name}``."
     return call
 
 
-maximum, minimum = _extremum("maximum"), _extremum("minimum")
+maximum, minimum = _extremum("maximum", "fmax"), _extremum("minimum", "fmin")
 power = two("pow")
-
-
-def is_nan(x: Any) -> Value:
-    """Whether a number is none."""
-    return elementwise("ne", lift(x), lift(x))
-
-
-def is_infinite(x: Any) -> Value:
-    """Whether a number is infinite."""
-    return elementwise("eq", elementwise("abs", lift(x)), float("inf"))
-
-
-def is_finite(x: Any) -> Value:
-    """Whether a number is neither infinite nor none."""
-    return elementwise("lt", elementwise("abs", lift(x)), float("inf"))
-
-
-def sign_bit(x: Any) -> Value:
-    """Whether a number's sign is negative, also that of a zero."""
-    return elementwise("lt", elementwise("copysign", 1.0, lift(x)), 0.0)
-
-
-def erfc(x: Any) -> Value:
-    """One less the error function."""
-    return elementwise("sub", 1.0, elementwise("erf", lift(x)))
-
-
-def exp10(x: Any) -> Value:
-    """Ten to the power x."""
-    return elementwise("pow", 10.0, lift(x))
-
-
-def reciprocal(x: Any) -> Value:
-    """One over x."""
-    return elementwise("div", 1.0, lift(x))
-
-
-def positive_difference(x: Any, y: Any) -> Value:
-    """``x - y`` where that is above 0, else 0."""
-    return elementwise("maximum", elementwise("sub", lift(x), y), 0.0)
-
-
-def saturated(x: Any) -> Value:
-    """x kept between 0 and 1."""
-    return elementwise("minimum", elementwise("maximum", lift(x), 0.0), 1.0)
 
 
 def where(condition: Any, x: Any, y: Any) -> Value:
@@ -178,7 +98,7 @@ def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> Value:
 
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = None) -> Value:
     """``tl.clamp``."""
-    propagate = PropagateNan.ALL if propagate_nan is None else propagate_nan
+    propagate = PropagateNan.NONE if propagate_nan is None else propagate_nan
     return minimum(maximum(lift(x), min, propagate), max, propagate)
 
 
@@ -211,6 +131,8 @@ def dot(
     """``tl.dot``: accumulated in f32 (i32, f64)."""
     tracing = Running.tracing
     a, b = lift(input), lift(other)
+    if len(a.shape) == len(b.shape) > 3 and a.shape[:-2] == b.shape[:-2]:
+        return _dot_of_batches(a, b, acc, out_dtype)
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
         raise tracing.refused(
             f"a dot of shapes {a.shape} and {b.shape}", "it takes (M, K) and (K, N), or batches of them"
@@ -229,10 +151,18 @@ def dot(
     shape = (*a.shape[:-1], b.shape[-1])
     static = (("out_dtype", wide),)
     found: Value = tracing.computed("dot", operands, wide.numpy, shape, static, {"out_dtype": wide})
-    wanted = bare(out_dtype)
+    wanted = bare(out_dtype) if is_float(wide.numpy) else None  # of integers it is i32, whatever is asked for
     if acc is not None:
         return cast_value(found, lift(acc).numpy)
     return found if wanted is None else cast_value(found, wanted.numpy)
+
+
+def _dot_of_batches(a: Value, b: Value, acc: Any, out_dtype: Any) -> Value:
+    """Several dimensions of batches as one."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    start = None if acc is None else shapes.reshape(shapes.broadcast_to(lift(acc), *shape), (-1, *shape[-2:]))
+    first, second = (shapes.reshape(x, (-1, *x.shape[-2:])) for x in (a, b))
+    return shapes.reshape(dot(first, second, start, out_dtype=out_dtype), shape)
 
 
 # --- operators --------------------------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ __all__ = ["Tracing"]
 
 #: A program that asks a lock so often waits for one that has not run.
 _MOST_SWAPS = 10_000
+#: How many values may be recorded within one another.
+_DEEP = 50
 
 
 class Tracing:
@@ -46,6 +48,7 @@ class Tracing:
         self.decided: dict[int, Value] = {}  # by identity; kept, so that no other value can have it
         self.is_synchronised = False
         self._swaps = 0
+        self._depth = 0
 
     # --- places and errors --------------------------------------------------------------------------------------------
 
@@ -59,7 +62,9 @@ class Tracing:
 
     def refused(self, what: str, help: str) -> KernscopeError:
         """The error of something that Triton's compiler, or kernscope, refuses, at the kernel's line."""
-        return TritonCompileError(what, help=help).at(self.location())
+        error = TritonCompileError(what, help=help).at(self.location())
+        error.__cause__ = ValueError(what)  # where scripts look for the reason of a compilation error of Triton's
+        return error
 
     def broadcast(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         """The common shape. Raises ``TritonCompileError``."""
@@ -81,9 +86,26 @@ class Tracing:
     def handle(self, value: Value) -> Handle:
         """The handle of a value. What had none is recorded now, at the line that made it."""
         if value.handle is None:
+            self._depth += 1
+            if self._depth == _DEEP:
+                self._record_first(value)
             value.handle = self._made(value)
+            self._depth -= 1
         found: Handle = value.handle
         return found
+
+    def _record_first(self, value: Value) -> None:
+        """Record what a value is made of, the innermost first: loops make chains longer than Python calls may nest."""
+        waiting = [(value, False)]
+        while waiting:
+            found, is_ready = waiting.pop()
+            if is_ready:
+                self.handle(found)
+            elif found.handle is None and found.made_by is not None and not (found.is_known and found.is_splat):
+                if found is not value:
+                    waiting.append((found, True))
+                operands = [x for x in found.made_by.operands if isinstance(x, Value)]
+                waiting += [(x, False) for x in reversed(operands) if not (x.is_known and x.is_splat)]
 
     def _made(self, value: Value) -> Handle:
         if value.storage is not None:
@@ -369,8 +391,10 @@ class Tracing:
         value = lift(value)
         access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic")
         storage, dtype = access.storage, access.storage.memory.dtype
-        if dtype.itemsize < 4 and not is_float(dtype):
-            raise self.refused(f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats")
+        if dtype.itemsize < (2 if is_float(dtype) else 4):
+            raise self.refused(
+                f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats of 16 bits"
+            )
         self.use([value], f"the atomic on {storage.name}", stack, mask)
         operands = [cast(lift(x), dtype) for x in ((value,) if expected is None else (value, expected))]
         handles = tuple(self._shaped(x, access.shape) for x in operands)

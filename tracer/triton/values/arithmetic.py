@@ -9,45 +9,29 @@ import numpy as np
 
 from ....ir import dtypes
 from ....ir.layout import Layout
-from ....ir.ops import OPERATIONS
+from ....ir.ops import OPERATIONS, Cost, Family
 from ..constexpr import bare
 from .value import Array, MadeBy, Running, Value, lift, support, under_rank
 
-__all__ = ["cast", "cast_numbers", "elementwise", "evaluate", "is_float", "merged", "promoted", "roots_of", "view"]
+__all__ = [
+    "FLOATING",
+    "cast",
+    "cast_numbers",
+    "elementwise",
+    "evaluate",
+    "is_float",
+    "merged",
+    "promoted",
+    "roots_of",
+    "view",
+]
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
-_FLOATING = frozenset(
-    [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "log1p",
-        "expm1",
-        "log10",
-        "cbrt",
-        "trunc",
-        "atan2",
-        "hypot",
-        "copysign",
-        "nextafter",
-    ]
+#: Functions whose result is a float, also of integers.
+FLOATING = frozenset(
+    name
+    for name, operation in OPERATIONS.items()
+    if operation.cost is Cost.TRANSCENDENTAL and operation.family in (Family.UNARY, Family.BINARY) and name != "pow"
 )
 _OF_INTEGERS = frozenset({"and", "or", "xor", "not", "shl", "shr", "truncdiv", "mulhi"})
 _BF16, _F16 = dtypes.of("bf16").numpy, np.dtype(np.float16)
@@ -179,6 +163,8 @@ def elementwise(name: str, *given: Any) -> Value:
     weak = [not isinstance(x, Value) for x in given]
     common = _common(name, values, weak)
     integer = not is_float(common)
+    if common.kind in "iu" and True in weak:
+        _check_numbers(name, given, common)
     result = np.dtype(np.bool_) if name in _COMPARISONS else common
     typed = [v if name == "where" and i == 0 else _as(v, common) for i, v in enumerate(values)]
     roots = roots_of(values)
@@ -203,6 +189,17 @@ def elementwise(name: str, *given: Any) -> Value:
     return made
 
 
+def _check_numbers(name: str, given: Sequence[Any], common: np.dtype[Any]) -> None:
+    """Refuse a number of Python's that the integers it meets cannot hold, as Triton does."""
+    limits = np.iinfo(common)
+    for number in given[1:] if name == "where" else given:
+        if isinstance(number, int) and not limits.min <= number <= limits.max:
+            raise Running.tracing.refused(
+                f"scalar {number} is out of range for type {dtypes.of_numpy(common)}",
+                f"use numbers from {limits.min} to {limits.max}, or convert the tensor first: x.to(tl.int64)",
+            )
+
+
 def _array(value: Value) -> Array:
     """The elements, with sizes of 1 where they do not vary: results broadcast."""
     return value.parts[0] if len(value.parts) == 1 else value.array
@@ -225,7 +222,7 @@ def _common(name: str, values: Sequence[Value], weak: Sequence[bool]) -> np.dtyp
         is_weak = is_weak and other_weak
     if name in ("shl", "shr") and values[0].numpy.kind == "i" and common.kind == "u":
         return np.dtype(f"i{common.itemsize}")  # the sign is that of what is shifted
-    if (name == "div" or name in _FLOATING) and not is_float(common):
+    if (name == "div" or name in FLOATING) and not is_float(common):
         return np.dtype(np.float32)
     if common.kind == "b" and name in ("add", "sub", "mul", "neg", "abs", "truncdiv", "rem", "shl", "shr", "fma"):
         return np.dtype(np.int32)
