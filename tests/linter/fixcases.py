@@ -451,6 +451,14 @@ for j in range(16):
     big = tl.broadcast_to(tl.load(x[j, 0:1]), (32768,)) * 1.0
     tl.store(o[j : j + 1], big[0:1])
 """, lambda x: x[:16, 0], (16,)),
+    Case("a loop that runs again and again, each time from where it began", "KS101", """
+for i in range(3):
+    with tl.scratch_scope():
+        acc = tl.zeros((32768,), tl.float32)
+        for j in range(8):
+            acc = acc + tl.broadcast_to(tl.load(x[i * 8 + j, 0:1]), (32768,))
+        tl.store(o[i : i + 1], acc[0:1])
+""", lambda x: x[:24, 0].reshape(3, 8).sum(axis=1), (3,)),
     Case("a carried sum", "KS101", """
 acc = tl.zeros((32768,), tl.float32)
 for j in range(16):
