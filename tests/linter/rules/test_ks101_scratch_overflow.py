@@ -13,6 +13,8 @@ import pytest
 import kernscope as ks
 from kernscope.linter import LintReport
 
+from .rulecases import body
+
 Lint = Callable[..., LintReport]
 
 
@@ -187,3 +189,32 @@ def test_ranks_that_overflow_at_one_line_are_one_finding(lint: Lint) -> None:
         "scratch overflow on 2 of 4 ranks, the first is 2: 2,359,296 B needed, the budget is 1,048,576 B"
     )
     assert finding.nodes == (3 + 4, 3 + 5, 9 + 4, 9 + 5, 9 + 6, 9 + 7, 9 + 8)
+
+
+TWO_LOOPS = """
+for i in range({few}):
+    tl.store(o[0, 0:1], tl.load(x[i, 0:{wide}])[0:1])
+for j in range({many}):
+    tl.store(o[0, 0:1], tl.load(x[j, 0:{narrow}])[0:1])
+last = tl.load(x[0, 0:{rest}])
+tl.store(o[0, 0:1], last[0:1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "line"),
+    [
+        # The overflow happens behind both: the loop that takes the most, whichever has more or larger iterations.
+        ({"few": 3, "wide": 32768, "many": 32, "narrow": 4096, "rest": 65536}, 8),
+        ({"few": 3, "wide": 49152, "many": 24, "narrow": 4096, "rest": 65536}, 6),
+        # It happens within one of them.
+        ({"few": 4, "wide": 49152, "many": 32, "narrow": 16384, "rest": 4096}, 8),
+        ({"few": 9, "wide": 49152, "many": 4, "narrow": 4096, "rest": 4096}, 6),
+    ],
+)
+def test_of_two_loops_the_one_to_blame_is_named(lint: Lint, numbers: dict[str, int], line: int) -> None:
+    """The loop in which it overflows, else the one that takes the most; the scope is proposed there."""
+    wide: Any = ks.hbm((32, 65536), "f32")
+    (finding,) = lint(body(TWO_LOOPS.format(**numbers)), wide, wide, select=["KS101"])
+    assert f" of line {line}" in finding.message
+    assert f"wrap line {line + 1}, the body of the loop at line {line}, in `with tl.scratch_scope():`" in finding.help
