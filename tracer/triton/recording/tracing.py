@@ -26,6 +26,8 @@ __all__ = ["Tracing"]
 
 #: A program that asks a lock so often waits for one that has not run.
 _MOST_SWAPS = 10_000
+#: How many values may be recorded within one another.
+_DEEP = 50
 
 
 class Tracing:
@@ -46,6 +48,7 @@ class Tracing:
         self.decided: dict[int, Value] = {}  # by identity; kept, so that no other value can have it
         self.is_synchronised = False
         self._swaps = 0
+        self._depth = 0
 
     # --- places and errors --------------------------------------------------------------------------------------------
 
@@ -83,9 +86,26 @@ class Tracing:
     def handle(self, value: Value) -> Handle:
         """The handle of a value. What had none is recorded now, at the line that made it."""
         if value.handle is None:
+            self._depth += 1
+            if self._depth == _DEEP:
+                self._record_first(value)
             value.handle = self._made(value)
+            self._depth -= 1
         found: Handle = value.handle
         return found
+
+    def _record_first(self, value: Value) -> None:
+        """Record what a value is made of, the innermost first: loops make chains longer than Python calls may nest."""
+        waiting = [(value, False)]
+        while waiting:
+            found, is_ready = waiting.pop()
+            if is_ready:
+                self.handle(found)
+            elif found.handle is None and found.made_by is not None and not (found.is_known and found.is_splat):
+                if found is not value:
+                    waiting.append((found, True))
+                operands = [x for x in found.made_by.operands if isinstance(x, Value)]
+                waiting += [(x, False) for x in reversed(operands) if not (x.is_known and x.is_splat)]
 
     def _made(self, value: Value) -> Handle:
         if value.storage is not None:
