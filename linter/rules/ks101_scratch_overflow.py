@@ -67,7 +67,8 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     if growth is not None:
         message += f"; {_worded(growth, loop)}"
     if hidden:
-        message += f"; {len(hidden):,} lines not shown hold {sum(line.held_bytes for line in hidden):,} B"
+        hold = "line not shown holds" if len(hidden) == 1 else "lines not shown hold"
+        message += f"; {len(hidden):,} {hold} {sum(line.held_bytes for line in hidden):,} B"
     name = context.name_of(first)
     below = f"with {in_use:,} B in use" if graph.is_scoped else f"behind {in_use:,} B"
     primary = f"passes the budget here: {name} takes {asked:,} B {below}"

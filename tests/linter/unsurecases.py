@@ -502,4 +502,20 @@ for j in range(4):
         tl.copy_to(acc, acc + tl.dot(a, a, out_dtype=tl.float16))
 tl.store(o[:, :], acc)
 """, dtype="f16", shape=(8,8)),
+    Advice("within another statement", "KS206", """
+scopes = 0
+scopes += len((tl.scratch_scope(),))
+tl.store(o[:], tl.load(x[0, :]))
+"""),
+    Advice("a decorator does the work", "KS103", """
+def run(step):
+    step()
+
+@ks.kernel
+def kernel(x, o):
+    for j in range(8):
+        @run
+        def step():
+            tl.store(o[:], tl.load(x[j, :]) * 2.0)
+"""),
 ]  # fmt: skip
