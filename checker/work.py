@@ -117,7 +117,7 @@ def _home(graph: Graph, machine: Machine, node: int) -> int:
     if operation.reads_from == "global":
         out_of = {access.storage.memory.name for access in shown.reads if access.storage.is_hbm}
     for place, engine in enumerate(machine.engines):
-        named = {operation.name, str(operation.kind)}
+        named = {operation.name, operation.like, str(operation.kind)} - {""}
         told = (named if operation.cost == _UNLISTED else named | {str(operation.cost)}) & set(engine.ops)
         takes = bool(told) if engine.ops else engine.kind == operation.kind
         if takes and out_of <= set(engine.reads) and set(into.values()) <= set(engine.writes):
@@ -165,14 +165,15 @@ class _Tile:
 @attrs.frozen
 class _Task:
     """One node for the durations: its operation, up to three operands, its result, the direction it sends in, the
-    elements that an index names (-1: it has none), how many loads bring what it loads at once, and the ranks that
-    share."""
+    elements that an index names (-1: it has none), the axis of which an index tile names places (-1: it has none), how
+    many loads bring what it loads at once, and the ranks that share."""
 
     operation: Operation
     reads: tuple[_Tile, ...]
     result: _Tile | None
     direction: str
     named: int
+    axis: int
     together: int
     ranks: int
 
@@ -198,8 +199,10 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
     # What an index names is counted from the index.
     counts = [_named_by_index(attributes) for attributes in graph.attributes]
     named = np.array(counts or [-1], dtype=np.int64)[graph.nodes.attributes]
+    listed = [a["axis"] if isinstance(a.get("axis"), int) else -1 for a in graph.attributes]
+    axes = np.array(listed or [-1], dtype=np.int64)[graph.nodes.attributes]
     key = graph.nodes.op.astype(np.int64)
-    for column in (home, toward, together, named, *columns):
+    for column in (home, toward, together, named, axes, *columns):
         # Renumbered at each step, so that the product always fits.
         _, value = np.unique(column, return_inverse=True)
         _, key = np.unique(key * np.int64(count + 1) + value, return_inverse=True)
@@ -218,6 +221,7 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
             tile(seen[3]) if seen[3] >= 0 else None,
             ("", *graph.target.directions)[int(toward[node])],
             int(named[node]),
+            int(axes[node]),
             int(together[node]),
             graph.ranks,
         )
@@ -248,6 +252,8 @@ def _together(graph: Graph, machine: Machine) -> IntArray:
     sizes: dict[int, int] = {}
     accesses, nodes = graph.accesses, graph.nodes
     loads = np.array([o.reads_from == "global" for o in OPERATIONS.values()], dtype=np.bool_)[nodes.op]
+    # Rows by an index tile are other ones each time.
+    loads &= np.array([not o.by_index for o in OPERATIONS.values()], dtype=np.bool_)[nodes.op]
     loads &= ~np.array(["index" in a for a in graph.attributes] or [False], dtype=np.bool_)[nodes.attributes]
     for row in np.flatnonzero(loads[accesses.node] & (accesses.mode == Mode.READ)).tolist():
         node = int(accesses.node[row])
@@ -284,6 +290,8 @@ def _period(machine: Machine, part: EnginePart) -> Fraction:
 def _moved_bytes(task: _Task) -> int:
     # A ragged load wholly outside its tensor reads nothing: the latency alone.
     layout = task.reads[0].layout if task.reads else None
+    if task.operation.by_index and task.operation.reads_from == "global" and task.result is not None:
+        return task.result.layout.nbytes  # the rows that the index tile names, not all of the region
     if layout is not None and task.named >= 0:
         return task.named * layout.dtype.itemsize
     return layout.nbytes if layout is not None else 0
@@ -294,7 +302,7 @@ def _transfer(machine: Machine, port: Transfer, task: _Task) -> tuple[Fraction, 
     outside = [t for t in (*task.reads, task.result) if t is not None and machine.memory[t.memory].scope == "global"]
     rate = port.bytes_per_ns * port.spread
     if port.efficiency and outside:
-        rate *= _share_of(port.efficiency, _side_by_side(outside[0].layout))
+        rate *= _share_of(port.efficiency, _run_of(task, outside[0].layout))
     slowest = nbytes / rate
     for memory in machine.memory.values() if task.operation.reads_from != task.operation.writes_to else ():
         if memory.scope != "rank" and memory.bytes_per_ns is not None:
@@ -303,6 +311,14 @@ def _transfer(machine: Machine, port: Transfer, task: _Task) -> tuple[Fraction, 
     if port.pipelined:
         return slowest * 1000, port.latency_ns * 1000
     return (slowest + port.latency_ns) * 1000, Fraction(0)
+
+
+def _run_of(task: _Task, layout: Layout) -> int:
+    """The bytes of a run without gaps: of rows by an index tile, within one row."""
+    if not task.operation.by_index:
+        return _side_by_side(layout)
+    shape = tuple(1 if axis == task.axis else n for axis, n in enumerate(layout.shape))
+    return _side_by_side(Layout.of(shape, layout.strides, layout.dtype))
 
 
 def _side_by_side(layout: Layout) -> int:

@@ -3,7 +3,7 @@ code."""
 
 from __future__ import annotations
 
-from . import atomics, movement, random_numbers, rare_functions, rearranging, reductions, special_functions
+from . import atomics, indirect, movement, random_numbers, rare_functions, rearranging, reductions, special_functions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -44,6 +44,7 @@ __all__ = [
     "cast_array",
     "check_scalar",
     "common_dtype",
+    "indirect",
     "movement",
     "random_numbers",
     "rare_functions",
