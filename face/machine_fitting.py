@@ -15,7 +15,19 @@ from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
 from ..machine.description import Machine, machine_names
 
-__all__ = ["MOST_PARAMETERS", "FittedRow", "MachineFit", "Measured", "Parameter", "fit_machine"]
+__all__ = [
+    "HOST_US",
+    "MOST_PARAMETERS",
+    "FittedRow",
+    "MachineFit",
+    "Measured",
+    "Parameter",
+    "fit_machine",
+    "with_values",
+]
+
+#: What stands for the time, in microseconds, that every measured time holds besides the machine's: no field of it.
+HOST_US = "host_us"
 
 #: More numbers than these fit anything, and say nothing.
 MOST_PARAMETERS = 4
@@ -38,7 +50,7 @@ class Measured:
 
 @attrs.frozen
 class Parameter:
-    """A field of the machine and the range that its value may lie in, both ends included."""
+    """A field of the machine, or ``host_us``, and the range that its value may lie in, both ends included."""
 
     path: str
     low: Fraction
@@ -99,12 +111,13 @@ class MachineFit:
         """A machine file: on the preset that was fitted, with the fitted fields alone; of another machine all that it
         says, with ``comments`` by path."""
         names = ", ".join(row.name for row in self.rows)
-        fitted = {self.machine.full_path(path): f"fitted to {names}" for path in self.values}
+        values = {path: value for path, value in self.values.items() if path != HOST_US}
+        fitted = {self.machine.full_path(path): f"fitted to {names}" for path in values}
         name = f"{base.name}-fitted"
         if base.name not in machine_names():
             return attrs.evolve(self.machine, name=name).to_toml({**comments, **fitted})
         lines = [f'name = "{name}"', f'base = "{base.name}"']
-        for path, value in self.values.items():
+        for path, value in values.items():
             section, _, key = self.machine.full_path(path).rpartition(".")
             told = f"{key} = {value}  # {fitted[self.machine.full_path(path)]}"
             if section:
@@ -112,6 +125,14 @@ class MachineFit:
             else:
                 lines.insert(2, told)
         return "\n".join(lines) + "\n"
+
+
+def with_values(machine: Machine, values: Mapping[str, str]) -> tuple[Machine, float]:
+    """The machine with fitted values in place, and what they say that a measured time holds besides, in
+    microseconds."""
+    fields = {path: value for path, value in values.items() if path != HOST_US}
+    changed = machine.override({**fields, "name": machine.name}) if fields else machine
+    return changed, float(values.get(HOST_US, 0))
 
 
 def _percent(predicted: float, measured: float) -> str:
@@ -135,8 +156,8 @@ def fit_machine(
 
     def predicted(number: int, values: tuple[str, ...]) -> float:
         if (number, values) not in known:
-            changed = dict(zip((p.path for p in parameters), values, strict=True))
-            known[number, values] = rows[number].predict(machine.override({**changed, "name": machine.name}))
+            changed, host_us = with_values(machine, dict(zip((p.path for p in parameters), values, strict=True)))
+            known[number, values] = rows[number].predict(changed) + host_us * 1000
         return known[number, values]
 
     def cost(values: tuple[str, ...], chosen: Sequence[int]) -> float:
@@ -151,7 +172,7 @@ def fit_machine(
         others[family] = _search(parameters, lambda values, rest=rest: cost(values, rest))  # type: ignore[misc]
     found = dict(zip((p.path for p in parameters), best, strict=True))
     return MachineFit(
-        machine.override({**found, "name": machine.name}),
+        with_values(machine, found)[0],
         FrozenMap(found),
         tuple(
             FittedRow(

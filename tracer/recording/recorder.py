@@ -449,8 +449,9 @@ class Recorder:
         storage, offset, layout = read
         return TensorHandle(self, storage, 0, self.allocator.scope, layout, offset)
 
-    def move(self, handle: TensorHandle, space: str) -> TensorHandle:
-        """Record that a tile is brought into another of the rank's memories; its handle there."""
+    def move(self, handle: TensorHandle, space: str | None, out: TensorHandle | None = None) -> TensorHandle:
+        """Record that a tile is brought into another of the rank's memories, into ``out`` there or fresh bytes; its
+        handle there."""
         self.check_handle(handle)
         at: Read = (handle.storage, handle.offset, handle.layout)
         goal = self.place(space)
@@ -465,7 +466,7 @@ class Recorder:
             )
         *between, last = path
         at = self._moved(at, tuple(between))
-        return self._write(self.plan("move", (at[2],), ()), (at,), None, -1, last)
+        return self._write(self.plan("move", (at[2],), ()), (at,), out, -1, last)
 
     def place(self, space: object) -> int:
         """The place of one of the rank's memories, by name. Raises ``SpaceError``."""
