@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from ..face.launch_job import Found, Share, perform
 from ..face.lint_files import Configurations, lint_targets
-from ..face.lint_job import Answer, Found, LintJob, Share, perform
+from ..face.lint_job import Answer, LintJob
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import Failure, Severity
 from ..linter.rule_selection import option_values, select_rules
 from ..linter.suppressions import settle_unused
-from .lint_pool import Key, available_cores, run_jobs
+from .job_pool import Key, available_cores, run_jobs
 from .stages import bar, stages
 
 __all__ = ["LastWords", "Linting", "Outcome"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,10 +20,12 @@ from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
 from ..ir.forms.printable import printable_lines
 from ..ir.forms.saved import is_saved_graph
+from ..ir.grid import Grid
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import LADDER, POLICIES
 from .choices import Choice
 from .options import make_job, output_file, target_options
+from .report_all import ReportAll
 from .schedule import chain_lines
 from .stages import stages
 from .tables import note, percent, say, size, table
@@ -32,7 +35,9 @@ __all__ = ["report"]
 
 @click.command(short_help="The main job: a summary, and one HTML page.")
 @target_options
-@click.option("-o", "--output", metavar="FILE", help="The page to write; default: <kernel>.html.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="The page to write, default: <kernel>.html; of a folder: reports/."
+)
 @click.option(
     "--policy",
     "policies",
@@ -41,6 +46,15 @@ __all__ = ["report"]
     help="A policy to show. Repeatable. Default: all but optimal.",
 )
 @click.option("--no-run", is_flag=True, help="Do not execute the kernel on numbers.")
+@click.option(
+    "--all", "every", is_flag=True, help="All launches of all kernels of TARGET, and an index; a folder has it."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --all: how many processes at a time; default: one per core.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser, too.")
 @click.option("--against", metavar="TARGET", help="Compare with this kernel or saved graph: what changed, and where.")
 @click.option("--against-launch", metavar="NAME", help="Its launch; default: its first.")
@@ -54,6 +68,8 @@ def report(
     output: str | None,
     policies: Sequence[str],
     no_run: bool,
+    every: bool,
+    jobs: int | None,
     opens: bool,
     against: str | None,
     against_launch: str | None,
@@ -62,14 +78,35 @@ def report(
 ) -> None:
     """The main job: print a summary of TARGET and write it, with pictures, as one HTML page.
 
-    Exit status 1: findings at error level, or a mismatch with the reference.
+    Of a folder, or with --all, every launch has its page, and an index of them says what matters first; each is worked
+    on in a process of its own, as lint does.
+
+    Exit status 1: findings at error level, or a mismatch with the reference; 2: something could not be reported.
 
     \b
     Examples:
       kernscope report flash.py --open
       kernscope report flash.py --against before.ksg
       kernscope report flash.py --against flash.py --against-arg tile=64
+      kernscope report kernels/ -o reports --open
     """
+    shown = tuple(dict.fromkeys(policies)) or LADDER
+    if every or os.path.isdir(options["target"]):
+        _check_alone(against=against, **options)
+        asked = ReportAll(
+            target=options["target"],
+            folder=output or "reports",
+            launch=options["launch"],
+            policies=shown,
+            numbers=not no_run,
+            processes=jobs,
+            timeout_s=options["timeout_s"],
+            machine=options["machine"],
+            overrides=tuple(options["overrides"]),
+        )
+        context.exit(asked.run(show=_open_shown if opens else None))
+    if jobs is not None:
+        raise OptionError("--jobs with one launch", help="say --all, too")
     if against is None and (against_launch or against_arguments):
         raise OptionError("--against-launch or --against-arg without --against", help="say --against TARGET, too")
     if output is not None:  # before the author's code is run
@@ -77,7 +114,6 @@ def report(
     job = make_job(**options)
     path = output or output_file(job.kernel, "html")
     check_page(path)
-    shown = tuple(dict.fromkeys(policies)) or LADDER
     with stages() as tell:
         tell("tracing")
         data = pictures.gather(
@@ -114,13 +150,27 @@ def report(
     for text in notes:
         note(f"note: {text}")
     note(f"wrote {path}")
-    if opens and not _open_page(path):
-        note(f"note: no browser could be started here; open {path} yourself")
+    if opens:
+        _open_shown(path)
     if data.numbers_failed:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {printable_lines(data.numbers_note)}", err=True)
         context.exit(2)
     if not data.lint.ok or any(not row.ok for row in data.numbers):
         context.exit(1)
+
+
+def _check_alone(*, ranks: int | None, grid: Grid, arguments: Sequence[str], against: str | None, **_: Any) -> None:
+    """Raise ``OptionError`` for options that speak of one launch."""
+    given = {"--arg": arguments, "--ranks": ranks, "--grid": grid, "--against": against}
+    wrong = [option for option, value in given.items() if value]
+    if wrong:
+        raise OptionError(f"{wrong[0]} with all launches", help="name one kernel: file.py::kernel, without --all")
+
+
+def _open_shown(path: str) -> None:
+    """Open a page in the browser, or say that it cannot be done."""
+    if not _open_page(path):
+        note(f"note: no browser could be started here; open {path} yourself")
 
 
 def _open_page(path: str) -> bool:

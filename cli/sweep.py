@@ -11,6 +11,7 @@ import click
 
 from ..face.fitting import MAX_VALUES
 from ..face.sweeping.journal import Journal
+from ..face.sweeping.plot import check_plot
 from ..face.sweeping.processes import examine_apart
 from ..face.sweeping.request import Request, sources_of
 from ..face.sweeping.result import Sweep, SweepRow
@@ -25,7 +26,7 @@ from ..scheduler.search.efforts import EFFORTS
 from ..tracer.kernel import Kernel
 from .choices import Choice
 from .fit import parse_range
-from .lint_pool import available_cores
+from .job_pool import available_cores
 from .options import make_job, output_file, target_options
 from .stages import bar
 from .tables import note, say
@@ -58,6 +59,7 @@ Examples:
 )
 @click.option("--effort", type=Choice(sorted(EFFORTS)), default="fast", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write all rows: .csv, or .parquet (the extra sweep).")
+@click.option("--plot", metavar="FILE", help="Draw the front: .svg, .png or .pdf (the extra plot).")
 @click.option(
     "--journal",
     metavar="FILE",
@@ -76,6 +78,7 @@ def sweep(
     policy: str,
     effort: str,
     output: str | None,
+    plot: str | None,
     journal: str | None,
     fresh: bool,
     jobs: int | None,
@@ -98,6 +101,8 @@ def sweep(
     if output is not None:
         _check_suffix(output)
         check_output(output)
+    if plot is not None:
+        check_plot(plot)
     job = make_job(**options)
     if job.launch is None:
         raise OptionError("sweep of a saved graph", help="it was traced already: give the kernel's file")
@@ -151,6 +156,9 @@ def sweep(
     if output is not None:
         _write(output, found)
         note(f"wrote {output}", err=True)
+    if plot is not None:
+        found.plot(plot)
+        note(f"wrote {plot}", err=True)
     note(f"rows are kept in {path}", err=True)
     if found.best is None:
         context.exit(2 if all(row.verdict == "failed" for row in found) else 1)

@@ -12,19 +12,12 @@ from ...machine.units import format_ps
 from ...memory.liveness import Liveness
 from ...scheduler.result.schedule import Schedule
 from ..palette import ENGINE_COLOURS, engine_kind
+from ..sizes import byte_ticks, short_size
 
-__all__ = ["cause_style", "chain_bar", "chain_times", "scratch_chart", "short_size", "size_text"]
+__all__ = ["cause_style", "chain_bar", "chain_times", "scratch_chart"]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1180.0, 250.0, 84.0, 12.0, 18.0, 34.0
 _COLUMNS = 900
-
-
-def size_text(nbytes: int) -> str:
-    """Bytes, exactly, and in a larger unit where that reads better: ``98,304 B (96 KiB)``."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if nbytes >= size:
-            return f"{nbytes:,} B ({nbytes / size:.4g} {unit})"
-    return f"{nbytes:,} B"
 
 
 def scratch_chart(liveness: Liveness, budget: int) -> str:
@@ -54,7 +47,7 @@ def scratch_chart(liveness: Liveness, budget: int) -> str:
         return "".join(steps) + f"V{bottom:g}Z"
 
     lines = []
-    for value in _byte_ticks(int(top)):
+    for value in byte_ticks(int(top)):
         y = bottom - value * up
         lines.append(f'<line class="grid" x1="{_LEFT:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
         lines.append(f'<text x="{_LEFT - 8:g}" y="{y + 4:.1f}" text-anchor="end">{short_size(value)}</text>')
@@ -85,21 +78,6 @@ def scratch_chart(liveness: Liveness, budget: int) -> str:
         + "\n".join(lines)
         + "\n</svg>"
     )
-
-
-def _byte_ticks(top: int) -> list[int]:
-    step = 1
-    while top // step > 5:
-        step *= 2
-    return list(range(0, top + 1, step))
-
-
-def short_size(nbytes: int) -> str:
-    """Bytes in the unit that reads best, rounded to four digits: ``96 KiB``."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if nbytes >= size:
-            return f"{nbytes / size:.4g} {unit}"
-    return f"{nbytes} B"
 
 
 def cause_style(cause: str) -> tuple[str, str]:

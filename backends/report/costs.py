@@ -13,7 +13,8 @@ from ...ir.ops import OPERATIONS, Kind
 from ...ir.tables import IntArray
 from ...linter.findings import Diagnostic
 from ...machine.units import format_ps
-from .charts import chain_times, short_size
+from ..sizes import short_size
+from .charts import chain_times
 from .data import ReportData
 from .markup import shown
 from .paths import PagePaths

@@ -35,7 +35,7 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
     the ladder of policies with the critical chains by cause, the timeline, the scratch chart and map, the graph's
     picture (or what is missing for it), the source with what each line costs, the numbers and the operations."""
     template = string.Template((_HERE / "page.html").read_text(encoding="utf-8"))
-    style = (_HERE / "page.css").read_text(encoding="utf-8")
+    style = [(_HERE / name).read_text(encoding="utf-8") for name in ("tokens.css", "page.css")]
     drawing = draw(data.graph, schedule=data.best)
     lines = LineTable(data.graph, data.sources)
     paths = _paths(data)
@@ -51,7 +51,7 @@ def report_html(data: ReportData) -> tuple[str, tuple[str, ...]]:
         subtitle=f"Kernel <code>{shown(data.graph.kernel)}</code> on <code>{shown(data.machine)}</code>",
         size=size_line(data),
         generator=shown(f"kernscope {data.version}".strip()),
-        style="\n".join([PICTURE_CSS, style]),
+        style="\n".join([PICTURE_CSS, *style]),
         script=script,
         script_hash=_hash(script),
         data=embedded_text(data, drawing.box_of if drawing.data is not None else None, lines),

@@ -12,7 +12,8 @@ from ...linter.findings import Diagnostic
 from ...machine.units import format_ps
 from ..graph_picture.drawing import Drawing
 from ..palette import ENGINE_COLOURS
-from .charts import cause_style, chain_bar, scratch_chart, size_text
+from ..sizes import size_text
+from .charts import cause_style, chain_bar, scratch_chart
 from .comparison import comparison
 from .data import NumbersRow, ReportData
 from .markup import share, shown, table

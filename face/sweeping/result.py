@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...ir.forms.text import quote
 from ...machine.units import format_ps
 from ...scheduler.result.tables import number_table
 from ..examining import Examined
+from .plot import write_plot
 
 __all__ = ["MEASURES", "Sweep", "SweepRow", "failed_row", "row_of"]
 
@@ -108,6 +110,17 @@ class Sweep:
         lines.writerows(zip(*table.values(), strict=True))
         return written.getvalue()
 
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw makespan against scratch, the front as a line with its points named, as ``.svg``, ``.png`` or ``.pdf``.
+        Raises ``OptionError`` for other formats, ``OutputError``, and ``MissingExtraError`` without matplotlib (the
+        extra ``plot``)."""
+        front = {id(row) for row in self.pareto}
+        fitting = [(row, *_costs(row)) for row in self.rows if row.fits]
+        points = [(peak, makespan, _name(row), id(row) in front) for row, makespan, peak in fitting]
+        left_out = len(self.rows) - len(points)
+        note = f"{len(points):,} of {plural(len(self.rows), 'point')}" + (", the others do not fit" if left_out else "")
+        write_plot(path, points, self.title, note)
+
     def __str__(self) -> str:
         cells = [self._head, *self._cells()]
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]) - 1)]
@@ -145,13 +158,16 @@ class Sweep:
         if best is None:
             yield "no point fits"
             return
-        where = ", ".join(f"{quote(axis)}={quote(str(value))}" for axis, value in best.point.items())
         assert best.makespan_ps is not None, "it fits"
-        yield f"fastest: {where}: {format_ps(best.makespan_ps)}, {best.peak_bytes:,} B of scratch"
+        yield f"fastest: {_name(best)}: {format_ps(best.makespan_ps)}, {best.peak_bytes:,} B of scratch"
         counts = {verdict: len(list(rows)) for verdict, rows in itertools.groupby(sorted(r.verdict for r in self.rows))}
         lost = [f"{count:,} {verdict}" for verdict, count in counts.items() if verdict != "fits"]
         if lost:
             yield f"not usable: {', '.join(lost)}"
+
+
+def _name(row: SweepRow) -> str:
+    return ", ".join(f"{quote(axis)}={quote(str(value))}" for axis, value in row.point.items())
 
 
 def _costs(row: SweepRow) -> tuple[int, int]:

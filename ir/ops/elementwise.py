@@ -382,6 +382,18 @@ def minimum(a: Array, b: Array) -> Array:
     return np.minimum(a, b)
 
 
+@_elementwise(_ordered, Cost.SIMPLE, public=False)
+def fmax(a: Array, b: Array) -> Array:
+    """The larger of two; a number wins over NaN, as in C. Example: ``libdevice.fmax(x, y)``."""
+    return np.fmax(a, b)
+
+
+@_elementwise(_ordered, Cost.SIMPLE, public=False)
+def fmin(a: Array, b: Array) -> Array:
+    """The smaller of two; a number wins over NaN, as in C. Example: ``libdevice.fmin(x, y)``."""
+    return np.fmin(a, b)
+
+
 @_elementwise(_numeric, Cost.SIMPLE)
 def clamp(x: Array, low: Array, high: Array) -> Array:
     """``x`` kept between two bounds; NaN stays. Example: ``q = tl.clamp(x, -128, 127)``."""

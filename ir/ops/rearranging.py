@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..dtypes import DType, of_numpy
+from ..dtypes import DType, int32, of_numpy
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..layout import Layout, Shape, broadcast_shapes, resolve_axis
 from .elementwise import TABLE
 from .numbers import Array, cast_array
-from .operation import Cost, Family, Kind, Operand, Operation, input_elements, output_elements
+from .operation import Cost, Family, Kind, Operand, Operation, Work, input_elements, output_elements
 
 __all__: list[str] = []
 
@@ -84,6 +84,36 @@ def _gather(x: Array, index: Array, *, axis: int, result: DType, operands: Seque
     found = np.take_along_axis(x, np.where(inside, index, 0).astype(np.int64), axis)
     found.view(np.uint8).reshape(*found.shape, -1)[~inside] = 1 if result.kind == "bool" else 0xFF
     return found
+
+
+def _histogram_rule(operands: Sequence[Operand], *, bins: int, axis: int) -> tuple[Shape, DType]:
+    source, *mask = operands
+    assert isinstance(source, Layout)
+    at = resolve_axis(axis, source.ndim)
+    if not source.dtype.is_integer:
+        raise DTypeError(f"a histogram of {source.dtype}", help="it counts integers: x.to(tl.int32)")
+    for given in mask:
+        assert isinstance(given, Layout)
+        if given.shape != source.shape or given.dtype.kind != "bool":
+            raise ShapeError(f"a mask {given} of a histogram of {source}", help="it is a bool tensor of its shape")
+    return (*source.shape[:at], bins, *source.shape[at + 1 :]), int32
+
+
+def _histogram(x: Array, *mask: Array, bins: int, axis: int, result: DType, operands: Sequence[Operand]) -> Array:
+    rows = np.moveaxis(x, axis, -1).astype(np.int64)
+    counted = (rows >= 0) & (rows < bins)
+    for given in mask:
+        counted &= np.moveaxis(given, axis, -1)
+    lines = rows.size // max(rows.shape[-1], 1)
+    first = np.arange(lines).reshape(*rows.shape[:-1], 1) * bins
+    counts = np.bincount((rows + first)[counted], minlength=lines * bins).astype(result.numpy)
+    return np.ascontiguousarray(np.moveaxis(counts.reshape(*rows.shape[:-1], bins), -1, axis))
+
+
+def _counted(operands: Sequence[Operand], result: Layout) -> Work:
+    source = operands[0]
+    assert isinstance(source, Layout)
+    return (source.size, 0, 0)
 
 
 def _join_rule(operands: Sequence[Operand]) -> tuple[Shape, DType]:
@@ -168,6 +198,21 @@ TABLE.add(
         work=output_elements,
         doc="Elements of a tile by an index tile: along ``axis`` the place that the index names, elsewhere its own. An "
         "index outside gives all bits set (NaN, -1 or the largest number). Example: ``tl.gather(x, index, 1)``.",
+        public=False,
+    )
+)
+TABLE.add(
+    Operation(
+        name="histogram",
+        family=Family.ORDER,
+        kind=Kind.ELEMENTWISE,
+        cost=Cost.SCAN,
+        log="math/histogram",
+        rule=_histogram_rule,
+        evaluate=_histogram,
+        work=_counted,
+        doc="How many elements along a dimension are 0, 1, ... up to ``bins - 1``; others are not counted, nor is what "
+        "a mask leaves out. Example: ``tl.histogram(x, 256)``.",
         public=False,
     )
 )

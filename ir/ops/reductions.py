@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +39,11 @@ def _reduced_shape(shape: Shape, axis: Axis, keep_dims: bool) -> Shape:
     return tuple(1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes)
 
 
-def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[..., Array]], Operation]:
-    """Declare a reduction: floats are computed in f32 (f64 in f64) and rounded once, integers in the result's type."""
+def _reduction(
+    result_dtype: Callable[[DType], DType], *, public: bool = True
+) -> Callable[[Callable[..., Array]], Operation]:
+    """Declare a reduction: floats are computed in f32 (f64 in f64) and rounded once, integers in the result's type.
+    One that is not ``public`` is for front ends."""
 
     def declare(body: Callable[..., Array]) -> Operation:
         name = body.__name__.rstrip("_")
@@ -68,6 +72,7 @@ def _reduction(result_dtype: Callable[[DType], DType]) -> Callable[[Callable[...
                 evaluate=evaluate,
                 work=input_elements,
                 doc=" ".join((body.__doc__ or "").split()),
+                public=public,
             )
         )
 
@@ -103,6 +108,42 @@ def argmax(x: Array, *, axis: int | None, keepdims: bool) -> Array:
 def argmin(x: Array, *, axis: int | None, keepdims: bool) -> Array:
     """Where the smallest is (the first of equal ones), i32. Example: ``tl.argmin(cost, axis=1)``."""
     return np.asarray(np.argmin(x, axis=axis, keepdims=keepdims))
+
+
+#: numpy's types of ``ufunc.reduce`` know no tuple of axes.
+_FMAX: Any = np.fmax
+_FMIN: Any = np.fmin
+
+
+@_reduction(_same, public=False)
+def nanmax(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Largest along an axis, or several (``None``: all); numbers win over NaN. Example: ``tl.max(x)``."""
+    return np.asarray(_FMAX.reduce(x, axis=axis, keepdims=keepdims))
+
+
+@_reduction(_same, public=False)
+def nanmin(x: Array, *, axis: Axis, keepdims: bool) -> Array:
+    """Smallest along an axis, or several (``None``: all); numbers win over NaN. Example: ``tl.min(x)``."""
+    return np.asarray(_FMIN.reduce(x, axis=axis, keepdims=keepdims))
+
+
+@_reduction(_index, public=False)
+def nanargmax(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Where the largest number is (the first of equal ones; 0 if all are NaN), i32. Example: ``tl.argmax(x, 0)``."""
+    return _place_of(_FMAX, x, axis, keepdims)
+
+
+@_reduction(_index, public=False)
+def nanargmin(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+    """Where the smallest number is (the first of equal ones; 0 if all are NaN), i32. Example: ``tl.argmin(x, 0)``."""
+    return _place_of(_FMIN, x, axis, keepdims)
+
+
+def _place_of(extremum: Any, x: Array, axis: int | None, keepdims: bool) -> Array:
+    if x.dtype.kind != "f" or not np.isnan(x).any():
+        found = np.argmax(x, axis, keepdims=keepdims) if extremum is _FMAX else np.argmin(x, axis, keepdims=keepdims)
+        return np.asarray(found)
+    return np.asarray(np.argmax(x == extremum.reduce(x, axis=axis, keepdims=True), axis=axis, keepdims=keepdims))
 
 
 def _float_or_f32(source: DType) -> DType:

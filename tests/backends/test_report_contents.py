@@ -15,10 +15,11 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.backends.report.charts import scratch_chart, short_size, size_text
+from kernscope.backends.report.charts import scratch_chart
 from kernscope.backends.report.data import NumbersRow, PolicyResult, ReportData
 from kernscope.backends.report.page import report_html
 from kernscope.backends.report.source import collect_sources
+from kernscope.backends.sizes import short_size, size_text
 from kernscope.machine.units import format_ps
 
 

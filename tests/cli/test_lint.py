@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from kernscope.cli.lint_pool import run_jobs
+from kernscope.cli.job_pool import run_jobs
 from kernscope.face.lint_job import LintJob
 from kernscope.face.targets import Target
 from kernscope.linter import LintReport

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 from tritonlaunches import DEVICE, noted
 
@@ -66,6 +67,12 @@ def test_sessions_do_not_nest() -> None:
         "from triton.tools.tensor_descriptor import TensorDescriptor",
         "import triton, triton.language as tl, triton.language.core, triton.profiler as proton",
         "import triton.runtime.driver as driver; driver.active",
+        "from triton import knobs; from triton.knobs import compilation",
+        "from triton._internal_testing import is_cuda, numpy_random, requires_tma, to_numpy, to_triton",
+        "from triton._utils import type_canonicalisation_dict",
+        "from triton.runtime._allocation import NullAllocator, set_allocator",
+        "from triton.tools.mxfp import MXFP4Tensor, MXScaleTensor",
+        "from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait",
     ],
 )
 def test_what_scripts_import_is_there(line: str) -> None:
@@ -159,3 +166,66 @@ def test_assert_close_has_tritons_tolerances() -> None:
         with pytest.raises(AssertionError):
             triton.testing.assert_close([1.0, 2.0], [1.02, 2.0])
         triton.testing.assert_close([1.0, 2.0], [1.02, 2.0], rtol=0.1)
+
+
+def test_settings_are_read_set_scoped_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As scripts and test suites do with `triton.knobs`: the environment counts where nothing is set."""
+    monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
+    monkeypatch.delenv("TRITON_ALWAYS_COMPILE", raising=False)
+    with standing_in() as triton:
+        knobs = triton.knobs
+        assert knobs.autotuning.print is True
+        assert knobs.compilation.always_compile is False
+        with knobs.compilation.scope():
+            knobs.compilation.always_compile = True
+            monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
+            assert knobs.compilation.always_compile is knobs.compilation.dump_ir is True
+        assert knobs.compilation.always_compile is knobs.compilation.dump_ir is False
+        knobs.cache.dir = "somewhere"
+        fresh = knobs.cache.copy().reset()
+        assert (knobs.cache.dir, fresh.dir) == ("somewhere", None)
+    with standing_in() as triton:
+        assert triton.knobs.cache.dir is None
+
+
+def test_a_setting_that_there_is_none_of_and_a_hook_are_refused_by_name() -> None:
+    """Nothing that is written is lost in silence."""
+    with standing_in() as triton:
+        with pytest.raises(TritonNameError, match=r"triton\.knobs\.compilation\.always_compil is not known"):
+            triton.knobs.compilation.always_compil = True
+        with pytest.raises(TritonNameError, match=r"knobs\.runtime\.launch_enter_hook\.add is refused"):
+            triton.knobs.runtime.launch_enter_hook.add(print)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("smid", "after the launch"), ("globaltimer", "no clock"), ("num_warps", "GPU's threads")]
+)
+def test_what_only_a_gpu_has_is_refused_with_its_reason(name: str, said: str) -> None:
+    """Names of `tl.extra.cuda`."""
+    with standing_in() as triton, pytest.raises(TritonNameError, match=rf"{name} is refused by kernscope: .*{said}"):
+        getattr(triton.language.extra.cuda, name)
+
+
+def test_types_have_the_names_of_signatures() -> None:
+    """`tl.str_to_ty` knows numbers, pointers, and types that are refused when they are used."""
+    with standing_in() as triton:
+        tl = triton.language
+        assert tl.str_to_ty("fp32", None) == tl.float32
+        assert tl.str_to_ty("*ki64", None).element_ty == tl.int64
+        assert tl.str_to_ty("i1", None) == tl.int1
+        missing = tl.str_to_ty("fp8e4b15", None)
+        with pytest.raises(TritonNameError, match=r"tl\.float8e4b15 is refused by kernscope"):
+            _ = missing.fp_mantissa_width
+
+
+def test_random_arrays_of_triton_s_tests_are_those_of_triton() -> None:
+    """The same seeds, so that a test meets the numbers that it was written for; integers are never 0."""
+    with noted():
+        testing = importlib.import_module("triton._internal_testing")
+        found = testing.numpy_random((64,), "int8")
+        assert found.dtype == np.int8
+        assert found.all()
+        wanted = np.random.RandomState(17).normal(0, 1, (8,)).astype(np.float32)
+        assert np.array_equal(testing.numpy_random(8, "float32"), wanted)
+        assert testing.is_cuda()
+        assert not testing.is_interpreter()

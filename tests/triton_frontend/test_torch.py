@@ -189,3 +189,47 @@ def test_an_operator_of_a_library_for_cuda_runs_and_sees_the_gpu(session: Sessio
     library.impl("twice", twice, "CUDA")
     assert torch.ops.kernscope_test.twice(torch.ones(2, device="cuda")).tolist() == [2, 2]
     assert seen == [True]
+
+
+def test_microscaling_numbers_are_those_of_the_format(session: SessionState) -> None:
+    """Every code of e2m1 and e8m0 there and back; numbers between two codes go to the even one, larger ones to 6."""
+    mxfp = importlib.import_module("triton.tools.mxfp")
+    codes = mxfp.MXFP4Tensor(size=(4,)).random()
+    codes.data = torch.arange(16, dtype=torch.uint8)
+    numbers = codes.to(torch.float32)
+    assert numbers[:8].tolist() == [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    assert numbers[8:].tolist() == [-x for x in numbers[:8].tolist()]
+    assert mxfp.MXFP4Tensor(data=numbers).data.tolist() == list(range(16))
+    between = mxfp.MXFP4Tensor(data=torch.tensor([0.25, 0.75, 2.5, 5.0, -9.0, math.inf])).to(torch.float32)
+    assert between.tolist() == [0, 1, 2, 4, -6, 6]
+    scales = mxfp.MXScaleTensor(data=torch.tensor([1.0, 3.0, 0.25, -1.0, math.nan]))
+    assert scales.data.tolist() == [127, 128, 125, 255, 255]
+    assert scales.to(torch.float32)[:3].tolist() == [1, 2, 0.25]
+    drawn = mxfp.MXScaleTensor(size=(1000,)).random(low=0.5, high=4.0).data
+    assert sorted(set(drawn.tolist())) == [126, 127, 128, 129]
+
+
+def test_microscaling_numbers_are_packed_by_two(session: SessionState) -> None:
+    """Along a dimension, the first one in the low bits; an odd one comes back alone."""
+    mxfp = importlib.import_module("triton.tools.mxfp")
+    made = mxfp.MXFP4Tensor(size=(3, 5)).random()
+    for dim in (0, 1):
+        packed = made.to_packed_tensor(dim)
+        assert packed.shape[dim] == (made.data.shape[dim] + 1) // 2
+        assert torch.equal(packed.select(dim, 0) & 15, made.data.select(dim, 0))
+        assert torch.equal(made.unpack_packed_tensor(packed, dim, made.data.shape), made.data)
+
+
+def test_libraries_read_and_move_on_the_gpu_s_generator(session: SessionState) -> None:
+    """Its state is a seed and an offset; every way to seed begins anew."""
+    (generator,) = torch.cuda.default_generators
+    for seed in (torch.manual_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all, generator.manual_seed):
+        state = generator.get_state()
+        words = state.view(torch.int64)
+        words += torch.tensor([3, 8])
+        before = generator.get_state().view(torch.int64).tolist()
+        generator.set_state(state)
+        assert generator.get_state().view(torch.int64).tolist() == [before[0] + 3, before[1] + 8]
+        seed(77)
+        assert generator.get_state().view(torch.int64).tolist() == [77, 0]
+        assert generator.initial_seed() == 77

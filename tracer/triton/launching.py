@@ -9,9 +9,9 @@ from typing import Any, Literal
 import attrs
 import numpy as np
 
-from ...ir.errors import ArgumentError
+from ...ir.errors import ArgumentError, DTypeError, KernscopeError, ShapeError, TritonCompileError
 from ...ir.graph import Graph
-from ...ir.source.frames import own_folders
+from ...ir.source.frames import author_place, own_folders
 from ...ir.source.location import Location
 from ...ir.target import Target
 from ...memory.automatic import placed, spread
@@ -231,6 +231,15 @@ class _Execution:
             if len(groups) < len(programs):
                 order = list(range(len(groups)))
             return [programs[which.reshape(-1) == group] for group in reversed(order)]
+        except (ArgumentError, DTypeError, ShapeError) as error:
+            tracing.rollback()
+            refused = TritonCompileError(error.message, help=error.help, places=error.places)
+            raise refused.at(author_place(error.__traceback__)) from error
+        except KernscopeError as error:
+            tracing.rollback()
+            if not error.places:
+                error.at(author_place(error.__traceback__))
+            raise
         except BaseException:
             tracing.rollback()
             raise

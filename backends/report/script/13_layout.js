@@ -83,7 +83,8 @@ class Tabs {
     this.big.addEventListener("click", () => this.grow());
     this.links = [...document.querySelectorAll("[data-tab]")];
     for (const link of this.links) link.addEventListener("click", (event) => { event.preventDefault(); this.open(link.dataset.tab); });
-    this.open((this.links.find((link) => link.ariaCurrent === "true") ?? this.links[0]).dataset.tab);
+    const asked = this.links.find((link) => link.dataset.tab === location.hash.slice(1));
+    this.open((asked ?? this.links.find((link) => link.ariaCurrent === "true") ?? this.links[0]).dataset.tab);
   }
 
   grow() {

@@ -15,8 +15,9 @@ from ...recording.current import CURRENT
 from ..arguments import TensorArgument
 from ..constexpr import Constexpr, bare
 from ..rewriting import rewritten, source_of
+from ..values.types import type_of_numpy
 from .session_state import LaunchRequest, SessionState, current_session
-from .tensors import launch_argument, tensor_argument
+from .tensors import is_dense, launch_argument, tensor_argument
 
 __all__ = [
     "CompiledKernel",
@@ -48,6 +49,7 @@ _OPTIONS = frozenset(
         "enable_auto_multi_buffer",
         "enable_fast_math",
         "enable_fp_fusion",
+        "enable_reflect_ftz",
         "enable_warp_specialization",
         "extern_libs",
         "generate_native_code",
@@ -223,6 +225,7 @@ class JITFunction(JITCallable, KernelInterface):
     ) -> None:
         super().__init__(fn)
         self.version, self.debug, self.noinline, self.launch_metadata = version, debug, noinline, launch_metadata
+        self.repr: Callable[[Any], str] | None = repr
         self.do_not_specialize = list(do_not_specialize or [])
         self.params = [
             KernelParam(n, p, n in self.do_not_specialize or p.name in self.do_not_specialize)
@@ -309,9 +312,9 @@ class JITFunction(JITCallable, KernelInterface):
 
 
 def _addressed(session: SessionState) -> dict[int, TensorArgument]:
-    """The tensors whose address the script has asked for, of those that there still are."""
+    """The tensors whose address the script has asked for, of those that there still are and that kernels can take."""
     living = ((address, reference()) for address, reference in session.addresses.items())
-    return {address: tensor_argument(tensor) for address, tensor in living if tensor is not None}
+    return {address: tensor_argument(tensor) for address, tensor in living if tensor is not None and is_dense(tensor)}
 
 
 class CompiledKernel:
@@ -324,7 +327,7 @@ class CompiledKernel:
     def __init__(self, kernel: JITFunction, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         device = current_session().device
         self.kernel, self._given, self._options = kernel, dict(given), dict(options)
-        self.name = kernel.fn.__name__
+        self.name = kernel.fn.__name__ if kernel.repr is None else kernel.repr(_specialization(kernel, given))
         self.metadata = SimpleNamespace(
             name=self.name,
             shared=device.scratch_bytes,
@@ -369,6 +372,28 @@ class CompiledKernel:
             f"a compiled kernel has no {name!r} in kernscope: nothing is compiled to machine code",
             help="kernscope answers: metadata, n_regs, n_spills, shared, name",
         )
+
+
+def _specialization(kernel: JITFunction, given: Mapping[str, Any]) -> SimpleNamespace:
+    """What a kernel's own ``repr`` is told: the types of its arguments, and those that are known."""
+    signature, constants = {}, {}
+    for parameter in kernel.params:
+        value = given[parameter.name]
+        is_known = parameter.is_constexpr or (value == 1 and type(value) is int and not parameter.do_not_specialize)
+        signature[parameter.name] = "constexpr" if is_known else _type_of_argument(value)
+        if is_known:
+            constants[parameter.name] = value
+    return SimpleNamespace(name=kernel.fn.__name__, signature=signature, constants=constants)
+
+
+def _type_of_argument(value: Any) -> str:
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, int):
+        return "i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64"
+    if isinstance(value, float):
+        return "fp32"
+    return f"*{type_of_numpy(tensor_argument(value).memory.dtype)}" if hasattr(value, "dtype") else "constexpr"
 
 
 class ConstexprFunction:

@@ -14,6 +14,7 @@ from .. import language
 from ..constexpr import constexpr
 from . import testing
 from .driver import Driver, GPUTarget
+from .internal_testing import CANONICAL_TYPES, internal_testing
 from .jit import (
     CompiledKernel,
     ConstexprFunction,
@@ -26,6 +27,8 @@ from .jit import (
     jit,
     next_power_of_2,
 )
+from .knobs import knobs
+from .microscaling import MXFP4Tensor, MXScaleTensor
 from .profiling import PROFILER, VIEWER
 from .tensors import TensorDescriptor, TensorWrapper, reinterpret
 from .tuning import Autotuner, Config, Heuristics, autotune, heuristics
@@ -107,6 +110,10 @@ class _Blas:
         c.copy_(a.float() @ b.float().T)
 
 
+class _NullAllocator:
+    """``triton.runtime._allocation.NullAllocator``, which is never asked."""
+
+
 def _set_allocator(allocator: Any) -> None:
     """Kernels allocate nothing in global memory here: what they need a workspace for on a GPU needs none."""
 
@@ -169,7 +176,18 @@ def stand_in_modules() -> dict[str, ModuleType]:
     )
     module("triton.errors", {"TritonError": _TritonError})
     module("triton.runtime", {**jitted, **tuned, **errors, "driver": driver})
-    module("triton.runtime.jit", {**jitted, "get_cuda_stream": lambda device=0: 0, "get_device_key": lambda: "cuda:0"})
+    module(
+        "triton.runtime.jit",
+        {
+            **jitted,
+            "get_cuda_stream": lambda device=0: 0,
+            "get_device_key": lambda: "cuda:0",
+            "type_canonicalisation_dict": CANONICAL_TYPES,
+        },
+    )
+    module("triton.runtime._allocation", {"NullAllocator": _NullAllocator, "set_allocator": _set_allocator})
+    module("triton._utils", {"type_canonicalisation_dict": CANONICAL_TYPES})
+    module("triton.knobs", knobs())
     module("triton.runtime.autotuner", {**tuned, **errors, "driver": driver})
     module("triton.runtime.errors", errors)
     module("triton.runtime.driver", {"driver": driver, "active": driver.active})
@@ -186,7 +204,9 @@ def stand_in_modules() -> dict[str, ModuleType]:
     module("triton._C.libtriton", {"nvidia": SimpleNamespace(cublas=SimpleNamespace(CublasLt=_Blas))})
     module("triton.tools")
     module("triton.tools.tensor_descriptor", {"TensorDescriptor": TensorDescriptor})
+    module("triton.tools.mxfp", {"MXFP4Tensor": MXFP4Tensor, "MXScaleTensor": MXScaleTensor})
     _language_modules(module)
+    module("triton._internal_testing", internal_testing(made["triton.language"], made["triton.knobs"], driver))
     return made
 
 
@@ -204,7 +224,7 @@ def _language_modules(module: Any) -> None:
     module("triton.language.extra.libdevice", libdevice)
     module("triton.language.libdevice", libdevice)
     for backend in ("cuda", "hip"):
-        module(f"triton.language.extra.{backend}", language.EXTRA)
+        module(f"triton.language.extra.{backend}", language.EXTRA, language.REFUSED_EXTRA)
         module(f"triton.language.extra.{backend}.libdevice", libdevice)
 
 

@@ -12,9 +12,18 @@ import numpy as np
 from ....ir.errors import ArgumentError, TritonDescriptorError, shown
 from ..arguments import DescriptorArgument, TensorArgument
 from ..constexpr import Constexpr, bare
+from ..values.types import MissingType, Type
 from .session_state import current_session
 
-__all__ = ["TensorDescriptor", "TensorWrapper", "is_torch_tensor", "launch_argument", "reinterpret", "tensor_argument"]
+__all__ = [
+    "TensorDescriptor",
+    "TensorWrapper",
+    "is_dense",
+    "is_torch_tensor",
+    "launch_argument",
+    "reinterpret",
+    "tensor_argument",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: torch's dtypes that numpy lacks: an integer of the same size, and who has the dtype.
@@ -57,6 +66,12 @@ def is_torch_tensor(value: Any) -> bool:
     """Whether a value is a tensor of torch's; False where torch is not loaded."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_dense(tensor: Any) -> bool:
+    """Whether a tensor of torch's has numbers in a memory of its own; kernels see that memory, and no bit that says
+    that its numbers are to be negated."""
+    return not (is_torch_tensor(tensor) and (tensor.is_sparse or tensor.is_quantized or tensor.is_complex()))
 
 
 def tensor_argument(value: Any) -> TensorArgument:
@@ -121,7 +136,7 @@ def _of_torch(tensor: Any) -> TensorArgument:
                 f"a tensor on {tensor.device}",
                 help="kernscope runs kernels on the CPU: make tensors inside the session",
             )
-        if tensor.is_sparse or tensor.is_quantized or tensor.is_complex() or tensor.is_conj() or tensor.is_neg():
+        if not is_dense(tensor):
             raise ArgumentError(f"a tensor of {tensor.dtype}, {tensor.layout}", help="pass a dense tensor of numbers")
         storage = tensor.untyped_storage()
         count = storage.nbytes() // tensor.element_size()
@@ -137,7 +152,7 @@ def _of_torch(tensor: Any) -> TensorArgument:
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     """The numpy dtype of torch's, Triton's or numpy's own."""
     name = str(dtype).removeprefix("torch.").removeprefix("tl.")
-    twin: Any = getattr(dtype, "numpy", None)
+    twin: Any = dtype.numpy if isinstance(dtype, Type | MissingType) else None
     if twin is None:
         twin = _TWINS[name][1] if name in _TWINS else name
     made: np.dtype[Any] = np.dtype(twin)

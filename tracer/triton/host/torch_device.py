@@ -334,6 +334,34 @@ class _Nothing:
         return function
 
 
+class _GpuGenerator:
+    """``torch.cuda.default_generators[0]``: a seed and an offset, which libraries read and move on for kernels of
+    their own. What torch itself draws comes from the CPU's generator."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._words = [int(torch.default_generator.initial_seed()), 0]
+
+    def get_state(self) -> Any:
+        """16 bytes: the seed, then the offset."""
+        torch = self._torch
+        signed = [word - (1 << 64) if word >= 1 << 63 else word for word in self._words]
+        return torch.tensor(signed, dtype=torch.int64, device="cpu").view(torch.uint8)
+
+    def set_state(self, state: Any) -> None:
+        """Take such bytes over."""
+        self._words = [int(word) for word in state.view(self._torch.int64)]
+
+    def manual_seed(self, seed: int) -> _GpuGenerator:
+        """Begin anew."""
+        self._words = [int(seed), 0]
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed."""
+        return self._words[0]
+
+
 def _refused(name: str) -> type:
     """A class that cannot be made: it stands in annotations, too."""
 
@@ -392,7 +420,10 @@ def _cuda_answers(torch: Any, session: SessionState) -> dict[str, Any]:
         def query(self) -> bool:
             return True
 
-    def seed(number: int) -> None:
+    generator = _GpuGenerator(torch)
+
+    def seed(number: int) -> None:  # torch.manual_seed asks for it too
+        generator.manual_seed(int(number))
         torch.default_generator.manual_seed(number)
 
     answers: dict[str, Any] = {
@@ -411,6 +442,7 @@ def _cuda_answers(torch: Any, session: SessionState) -> dict[str, Any]:
         "ipc_collect": _answering(None),
         "empty_cache": _answering(None),
         "mem_get_info": lambda device=None: (_ALLOCATED, _ALLOCATED),
+        "default_generators": (generator,),
         "manual_seed": lambda number: seed(number),
         "manual_seed_all": lambda number: seed(number),
         "seed": _answering(None),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..values.types import MISSING, TYPES, BlockType, PointerType, Type
+from ..values.types import MISSING, TYPES, BlockType, PointerType, Type, type_of_name
 from ..values.value import Value, lift
 from . import arithmetic, control, memory, reducing, shapes
 from .builtins import BUILTINS
 from .descriptors import Descriptor
 from .random import RANDOM
 
-__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED"]
+__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED", "REFUSED_EXTRA"]
 
 #: Functions of numbers: ``tl.exp``, ``tl.math.exp``.
 MATH: dict[str, Any] = {
@@ -104,6 +104,7 @@ NAMES: dict[str, Any] = {
     "static_range": control.static_range,
     "store": memory.store,
     "store_tensor_descriptor": memory.store_descriptor,
+    "str_to_ty": type_of_name,
     "sub": arithmetic.two("sub"),
     "sum": reducing.sum_,
     "swizzle2d": control.swizzle2d,
@@ -170,10 +171,22 @@ LIBDEVICE: dict[str, Any] = {
     "sub_rn": arithmetic.two("sub"),
 }
 
-#: ``triton.language.extra.cuda`` and the like.
-EXTRA: dict[str, Any] = {}
+#: ``triton.language.extra.cuda`` and the like: launches run one after the other, each begins when all before are done.
+EXTRA: dict[str, Any] = {
+    "gdc_wait": control.debug_barrier,
+    "gdc_launch_dependents": control.debug_barrier,
+}
 
 _GPU = "it speaks of a GPU's threads or instructions"
+#: Names of ``triton.language.extra.cuda`` that cannot run, each with the reason.
+REFUSED_EXTRA: dict[str, str] = {
+    "globaltimer": "no clock runs while a kernel is executed: session.launches have their times on the machine",
+    "smid": "programs are dealt to processing elements after the launch",
+    "num_threads": _GPU,
+    "num_warps": _GPU,
+    "convert_custom_float8_sm70": _GPU,
+    "convert_custom_float8_sm80": _GPU,
+}
 #: Names of ``triton.language`` that cannot run, each with the reason.
 REFUSED: dict[str, str] = {
     "inline_asm_elementwise": "it is a GPU's assembly",
@@ -187,7 +200,6 @@ REFUSED: dict[str, str] = {
     "expect_zero": _GPU,
     "pair_uniform_to_normal": "it is a part of tl.randn, which runs",
     "uint_to_uniform_float": "it is a part of tl.rand, which runs",
-    "str_to_ty": "it is the compiler's own",
     "slice": "it is the compiler's own",
     "void": "no value has this type",
     "num_threads": _GPU,

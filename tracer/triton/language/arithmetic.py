@@ -92,24 +92,24 @@ FUNCTIONS.update(
 
 
 class PropagateNan(enum.Enum):
-    """``tl.PropagateNan``: what a comparison makes of NaN. Where nothing is said, NaN wins."""
+    """``tl.PropagateNan``: what a comparison makes of NaN. Where nothing is said, the number wins, as in C."""
 
     NONE = 0
     ALL = 0xFFFF
 
 
-def _extremum(name: str) -> Callable[..., Value]:
-    def call(x: Any, y: Any, propagate_nan: Any = PropagateNan.ALL) -> Value:
-        found = elementwise(name, lift(x), y)
-        if bare(propagate_nan) is not PropagateNan.NONE or not is_float(found.numpy):
-            return found
-        return where(is_nan(x), y, where(is_nan(y), x, found))
+def _extremum(name: str, of_numbers: str) -> Callable[..., Value]:
+    def call(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Value:
+        x, y = lift(x), y if isinstance(y, Value) else bare(y)
+        ignores = bare(propagate_nan) is PropagateNan.NONE
+        floats = is_float(x.numpy) or isinstance(y, float) or (isinstance(y, Value) and is_float(y.numpy))
+        return elementwise(of_numbers if ignores and floats else name, x, y)
 
     call.__name__, call.__doc__ = name, f"``tl.{name}``."
     return call
 
 
-maximum, minimum = _extremum("maximum"), _extremum("minimum")
+maximum, minimum = _extremum("maximum", "fmax"), _extremum("minimum", "fmin")
 power = two("pow")
 
 
@@ -178,7 +178,7 @@ def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> Value:
 
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = None) -> Value:
     """``tl.clamp``."""
-    propagate = PropagateNan.ALL if propagate_nan is None else propagate_nan
+    propagate = PropagateNan.NONE if propagate_nan is None else propagate_nan
     return minimum(maximum(lift(x), min, propagate), max, propagate)
 
 
@@ -211,6 +211,8 @@ def dot(
     """``tl.dot``: accumulated in f32 (i32, f64)."""
     tracing = Running.tracing
     a, b = lift(input), lift(other)
+    if len(a.shape) == len(b.shape) > 3 and a.shape[:-2] == b.shape[:-2]:
+        return _dot_of_batches(a, b, acc, out_dtype)
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2]:
         raise tracing.refused(
             f"a dot of shapes {a.shape} and {b.shape}", "it takes (M, K) and (K, N), or batches of them"
@@ -229,10 +231,18 @@ def dot(
     shape = (*a.shape[:-1], b.shape[-1])
     static = (("out_dtype", wide),)
     found: Value = tracing.computed("dot", operands, wide.numpy, shape, static, {"out_dtype": wide})
-    wanted = bare(out_dtype)
+    wanted = bare(out_dtype) if is_float(wide.numpy) else None  # of integers it is i32, whatever is asked for
     if acc is not None:
         return cast_value(found, lift(acc).numpy)
     return found if wanted is None else cast_value(found, wanted.numpy)
+
+
+def _dot_of_batches(a: Value, b: Value, acc: Any, out_dtype: Any) -> Value:
+    """Several dimensions of batches as one."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    start = None if acc is None else shapes.reshape(shapes.broadcast_to(lift(acc), *shape), (-1, *shape[-2:]))
+    first, second = (shapes.reshape(x, (-1, *x.shape[-2:])) for x in (a, b))
+    return shapes.reshape(dot(first, second, start, out_dtype=out_dtype), shape)
 
 
 # --- operators --------------------------------------------------------------------------------------------------------

@@ -20,15 +20,22 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _axis_of_grid(name: str, axis: Any) -> int:
+    found = bare(axis)
+    if found not in (0, 1, 2):
+        raise Running.tracing.refused(f"{name} axis must be 0, 1, or 2 but got {found}", "a grid has three axes")
+    return int(found)
+
+
 def program_id(axis: Any) -> Value:
     """``tl.program_id``."""
-    column = Running.tracing.ids[:, int(bare(axis))]
+    column = Running.tracing.ids[:, _axis_of_grid("program_id", axis)]
     return Value([column], (), stack=Running.tracing.here())
 
 
 def num_programs(axis: Any) -> Value:
     """``tl.num_programs``."""
-    return constant(int(Running.tracing.grid[int(bare(axis))]), stack=Running.tracing.here())
+    return constant(int(Running.tracing.grid[_axis_of_grid("num_programs", axis)]), stack=Running.tracing.here())
 
 
 def map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:

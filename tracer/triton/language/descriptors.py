@@ -54,7 +54,7 @@ class Descriptor:
         """The type of a block."""
         return BlockType(self.dtype, self.block_shape)
 
-    def moved(self, by: Sequence[Any]) -> Descriptor:
+    def advance(self, by: Sequence[Any]) -> Descriptor:
         """The block pointer, advanced."""
         offsets = [elementwise("add", a, b) for a, b in zip(self.offsets, by, strict=True)]
         return Descriptor(self.base, self.shape, self.strides, self.block_shape, self.padding, offsets)

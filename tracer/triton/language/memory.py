@@ -93,13 +93,21 @@ def make_block_ptr(
 
 def advance(base: Any, offsets: Sequence[Any]) -> Any:
     """``tl.advance``."""
-    return base.moved(offsets)
+    return base.advance(offsets)
 
 
 def make_tensor_descriptor(
     base: Any, shape: Sequence[Any], strides: Sequence[Any], block_shape: Sequence[Any], padding_option: Any = "zero"
 ) -> Descriptor:
     """``tl.make_tensor_descriptor``."""
+    pointer, last = lift(base), int(bare(block_shape[-1]))
+    size = pointer.dtype.element_ty.itemsize
+    if last * size < 16:
+        raise Running.tracing.refused(
+            f"Descriptor block shape must have at least 16 bytes in the last dimension, but got {last} * {size} = "
+            f"{last * size} bytes",
+            "widen the block",
+        )
     return Descriptor(lift(base), shape, strides, [bare(n) for n in block_shape], bare(padding_option))
 
 

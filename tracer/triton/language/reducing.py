@@ -70,6 +70,8 @@ def sum_(input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None
     """``tl.sum``."""
     x = lift(input)
     wanted = bare(dtype)
+    if wanted is not None and wanted.numpy == np.bool_:
+        return xor_sum(cast(x, np.dtype(np.bool_)), axis, keep_dims)  # a sum of one bit
     x = cast(x, wanted.numpy) if wanted is not None else _widened(x, floats=False)
     return _reduced("sum", x, axis, keep_dims, _same)
 
@@ -83,7 +85,7 @@ def _extremum(name: str) -> Callable[..., Any]:
         keep_dims: Any = False,
     ) -> Any:
         x = _widened(lift(input), floats=True)
-        found = _reduced(name, x, axis, keep_dims, _same)
+        found = _reduced(f"nan{name}" if is_float(x.numpy) else name, x, axis, keep_dims, _same)
         if bare(return_indices):
             return found, _place(f"arg{name}", x, axis, return_indices_tie_break_left, keep_dims)
         return found
@@ -96,6 +98,7 @@ max_, min_ = _extremum("max"), _extremum("min")
 
 
 def _place(name: str, input: Any, axis: Any, tie_break_left: Any, keep_dims: Any) -> Value:
+    name = f"nan{name}" if is_float(lift(input).numpy) else name
     if bare(tie_break_left):
         return _reduced(name, input, axis, keep_dims, lambda _: _I32)
     x, number, _ = _axis_of(lift(input), axis)
@@ -248,11 +251,11 @@ def gather(src: Any, index: Any, axis: Any) -> Value:
 
 def histogram(input: Any, num_bins: Any, mask: Any = None) -> Value:
     """``tl.histogram``: how many elements are each of ``0, 1, ...``."""
-    x = shapes.expand_dims(lift(input), 1)
-    hit = elementwise("eq", x, shapes.expand_dims(shapes.arange(0, num_bins), 0))
-    if bare(mask) is not None:
-        hit = elementwise("and", hit, shapes.expand_dims(lift(mask), 1))
-    return sum_(cast(hit, _I32), 0)
+    x, bins = lift(input), int(bare(num_bins))
+    given = [x] if bare(mask) is None else [x, shapes.broadcast_to(lift(mask), *x.shape)]
+    static, lanes = (("bins", bins), ("axis", 0)), {"bins": bins, "axis": 1}
+    found: Value = Running.tracing.computed("histogram", given, _I32, (bins,), static, lanes)
+    return found
 
 
 def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False) -> Value:

@@ -13,7 +13,7 @@ from ..constexpr import bare
 from ..recording.tape import Handle
 from ..values.arithmetic import cast as cast_value
 from ..values.arithmetic import elementwise, view
-from ..values.types import TYPES, BlockType, PointerType, Type
+from ..values.types import TYPES, BlockType, MissingType, PointerType, Type
 from ..values.value import Array, MadeBy, Running, Split, Value, along_lanes, lift, under_rank
 
 __all__ = [
@@ -88,6 +88,8 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
         dtype = TYPES.get(dtype, dtype)
     if isinstance(dtype, PointerType):
         return _as_pointer(x, dtype)
+    if isinstance(dtype, MissingType):
+        dtype.refuse()
     if not isinstance(dtype, Type):
         raise Running.tracing.refused(f"a cast to {dtype!r}", "name a type of tl's: tl.float32")
     if x.storage is not None:
@@ -165,8 +167,16 @@ def expand_dims(input: Any, axis: Any) -> Value:
     axes = axis if isinstance(axis, tuple | list) else [axis]
     rank = len(x.shape) + len(axes)
     given = [int(bare(a)) for a in axes]
-    if any(not -rank <= a < rank for a in given) or len({a % rank for a in given}) < len(given):
-        raise Running.tracing.refused(f"expand_dims of shape {x.shape} at {given}", f"use 0 to {rank - 1}, each once")
+    wrong = next((a for a in given if not -rank <= a < rank), None)
+    if wrong is not None:
+        raise Running.tracing.refused(
+            f"invalid axis {wrong}: expand_dims of shape {x.shape} at {given}", f"use 0 to {rank - 1}, each once"
+        )
+    if len({a % rank for a in given}) < len(given):
+        raise Running.tracing.refused(
+            f"duplicate axes, normalized axes = {sorted(a % rank for a in given)}: expand_dims of shape {x.shape}",
+            f"use 0 to {rank - 1}, each once",
+        )
     for a in sorted(int(bare(a)) % rank for a in axes):
         shape = (*x.shape[:a], 1, *x.shape[a:])
 

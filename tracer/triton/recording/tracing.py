@@ -59,7 +59,9 @@ class Tracing:
 
     def refused(self, what: str, help: str) -> KernscopeError:
         """The error of something that Triton's compiler, or kernscope, refuses, at the kernel's line."""
-        return TritonCompileError(what, help=help).at(self.location())
+        error = TritonCompileError(what, help=help).at(self.location())
+        error.__cause__ = ValueError(what)  # where scripts look for the reason of a compilation error of Triton's
+        return error
 
     def broadcast(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         """The common shape. Raises ``TritonCompileError``."""
@@ -369,8 +371,10 @@ class Tracing:
         value = lift(value)
         access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic")
         storage, dtype = access.storage, access.storage.memory.dtype
-        if dtype.itemsize < 4 and not is_float(dtype):
-            raise self.refused(f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats")
+        if dtype.itemsize < (2 if is_float(dtype) else 4):
+            raise self.refused(
+                f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats of 16 bits"
+            )
         self.use([value], f"the atomic on {storage.name}", stack, mask)
         operands = [cast(lift(x), dtype) for x in ((value,) if expected is None else (value, expected))]
         handles = tuple(self._shaped(x, access.shape) for x in operands)

@@ -179,6 +179,8 @@ def elementwise(name: str, *given: Any) -> Value:
     weak = [not isinstance(x, Value) for x in given]
     common = _common(name, values, weak)
     integer = not is_float(common)
+    if common.kind in "iu" and True in weak:
+        _check_numbers(name, given, common)
     result = np.dtype(np.bool_) if name in _COMPARISONS else common
     typed = [v if name == "where" and i == 0 else _as(v, common) for i, v in enumerate(values)]
     roots = roots_of(values)
@@ -201,6 +203,17 @@ def elementwise(name: str, *given: Any) -> Value:
     if roots and is_float(result):
         Running.tracing.handle(made)
     return made
+
+
+def _check_numbers(name: str, given: Sequence[Any], common: np.dtype[Any]) -> None:
+    """Refuse a number of Python's that the integers it meets cannot hold, as Triton does."""
+    limits = np.iinfo(common)
+    for number in given[1:] if name == "where" else given:
+        if isinstance(number, int) and not limits.min <= number <= limits.max:
+            raise Running.tracing.refused(
+                f"scalar {number} is out of range for type {dtypes.of_numpy(common)}",
+                f"use numbers from {limits.min} to {limits.max}, or convert the tensor first: x.to(tl.int64)",
+            )
 
 
 def _array(value: Value) -> Array:

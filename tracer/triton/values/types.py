@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from ....ir import dtypes
 from ....ir.dtypes import DType
+from ....ir.errors import TritonNameError
 
-__all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type", "type_of_numpy"]
+__all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type", "type_of_name", "type_of_numpy"]
 
 
 class Type:
@@ -45,6 +46,11 @@ class Type:
     def fp_mantissa_width(self) -> int:
         """The bits of a float's fraction."""
         return {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e4m3": 3, "f8e5m2": 2}[self.dtype.short]
+
+    @property
+    def exponent_bias(self) -> int:
+        """What is added to the exponent of a float."""
+        return {"f64": 1023, "f32": 127, "f16": 15, "bf16": 127, "f8e4m3": 7, "f8e5m2": 15}[self.dtype.short]
 
     def is_floating(self) -> bool:
         """Whether it is a float."""
@@ -155,6 +161,18 @@ class MissingType:
         self.name = name
         self.scalar = self.element_ty = self
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Say that there is no such type. Raises ``TritonNameError``."""
+        raise TritonNameError(
+            f"tl.{self.name} is refused by kernscope: it has no such type",
+            help=f"8-bit floats that run: {', '.join(n for n in TYPES if n.startswith('float8'))}",
+        )
+
     def __repr__(self) -> str:
         return f"triton.language.{self.name}"
 
@@ -222,3 +240,24 @@ class BlockType:
 
     def __repr__(self) -> str:
         return f"<{list(self.shape)}, {self.element_ty}>"
+
+
+#: What Triton calls types in the signatures of kernels.
+_IN_SIGNATURES = {
+    "i1": "int1",
+    "u1": "int1",
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "fp8e4b15": "float8e4b15",
+    "fp8e4b8": "float8e4b8",
+    "fp8e5b16": "float8e5b16",
+    **_TESTED,
+}
+
+
+def type_of_name(name: str, const: Any = None) -> Any:
+    """``tl.str_to_ty``: the type that a kernel's signature calls so, ``*fp32`` for a pointer."""
+    if name.startswith("*"):
+        return PointerType(type_of_name(name[1:].removeprefix("k")), const=name.startswith("*k"))
+    known = {**TYPES, **MISSING}
+    return known[_IN_SIGNATURES.get(name, name)]

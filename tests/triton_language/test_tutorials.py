@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from .launched import holds, launched, same_in_turn, tl
+from tritonkernels import holds, launched, same_in_turn, tl
 
 RNG = np.random.default_rng(0)
 

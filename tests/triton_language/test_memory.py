@@ -3,10 +3,9 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from tritonkernels import launched, same_in_turn, tl
 
 import kernscope as ks
-
-from .launched import launched, same_in_turn, tl
 
 RNG = np.random.default_rng(2)
 

@@ -1,7 +1,7 @@
-"""Jobs of the linter in processes of their own, several at a time.
+"""Jobs on launches in processes of their own, several at a time.
 
 Each launch has a process, so that one that crashes, hangs, exits or is killed takes no other with it. A file whose
-launches are not known yet begins with a process that finds them and lints the first; the others follow.
+launches are not known yet begins with a process that finds them and does the first; the others follow.
 
 The processes are forked from a server that has imported this package and nothing of the user's (elsewhere than on Linux
 they are spawned: macOS's own libraries do not survive a fork, Windows has none).
@@ -20,11 +20,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
 
 import attrs
 
 from ..face.guard.own_streams import keep_streams
-from ..face.lint_job import Answer, Found, LintJob, perform
+from ..face.launch_job import Found, LaunchJob, perform
 from ..ir.errors import KernelProcessError, TimeLimitError
 from ..linter.findings import Failure
 
@@ -32,6 +33,7 @@ __all__ = ["Key", "available_cores", "run_jobs"]
 
 #: Where an answer belongs: the number of the first job, then of the launch within it; a target's ``Found`` has -1.
 Key = tuple[int, int]
+R = TypeVar("R")
 
 #: How long a process may take to start (a busy machine takes its time), and to end by itself once it is past its limit.
 _START_S = 120.0
@@ -50,7 +52,7 @@ class _Running:
     """A process at work. Its time is up at ``deadline`` of the monotonic clock."""
 
     key: Key
-    job: LintJob
+    job: LaunchJob[Any]
     process: BaseProcess
     connection: Connection
     deadline: float
@@ -62,19 +64,19 @@ def available_cores() -> int:
 
 
 def run_jobs(
-    jobs: Sequence[LintJob],
+    jobs: Sequence[LaunchJob[R]],
     *,
     processes: int,
     timeout_s: float,
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> Mapping[Key, Answer]:
+) -> Mapping[Key, Found | Failure | R]:
     """The answers of all jobs, by where they belong, whatever is finished first.
 
     At most ``processes`` at a time; each may take ``timeout_s`` for its launch. ``progress`` is told how many launches
     are done, of how many known, and what was the last one. However this ends, no process of it is left.
     """
     waiting = deque(((number, 0), job) for number, job in enumerate(jobs))
-    answers: dict[Key, Answer] = {}
+    answers: dict[Key, Found | Failure | R] = {}
     running: list[_Running] = []
     total, done = len(jobs), 0
     try:
@@ -100,7 +102,7 @@ def run_jobs(
     return answers
 
 
-def _events(running: list[_Running], timeout_s: float) -> Iterator[tuple[_Running, Answer]]:
+def _events(running: list[_Running], timeout_s: float) -> Iterator[tuple[_Running, Any]]:
     """Wait until something happens; what processes answer, and failures of those that cannot any more. Takes processes
     that have done their job off the list."""
     soonest = min(one.deadline for one in running)
@@ -115,7 +117,7 @@ def _events(running: list[_Running], timeout_s: float) -> Iterator[tuple[_Runnin
                 running[position] = attrs.evolve(one, job=attrs.evolve(one.job, launch=first), deadline=deadline)
             if isinstance(received, str):
                 continue
-            answer: Answer = received
+            answer: Any = received
         elif time.monotonic() >= one.deadline:
             late = TimeLimitError(
                 f"{one.job} did not end within {timeout_s:g} s: its process was killed",
@@ -129,10 +131,10 @@ def _events(running: list[_Running], timeout_s: float) -> Iterator[tuple[_Runnin
         yield one, answer
 
 
-def _receive(one: _Running) -> Answer | str:
+def _receive(one: _Running) -> Any:
     """What a process sent; of one that ended without an answer, how it ended."""
     try:
-        answer: Answer | str = one.connection.recv()
+        answer = one.connection.recv()
     except (EOFError, OSError):
         one.process.join(_GRACE_S)
         how = _ending(one.process.exitcode)
@@ -155,9 +157,9 @@ def _ending(exitcode: int | None) -> str:
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
-def _start(key: Key, job: LintJob, timeout_s: float) -> _Running:
+def _start(key: Key, job: LaunchJob[Any], timeout_s: float) -> _Running:
     ours, theirs = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_work, args=(job, timeout_s, theirs), name=f"kernscope lint {job}")
+    process = _CONTEXT.Process(target=_work, args=(job, timeout_s, theirs), name=f"kernscope {job.command} {job}")
     with _interrupts_held():
         process.start()
     theirs.close()  # so that the end of the process is the end of the connection
@@ -198,14 +200,14 @@ def _end_server() -> None:
         multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]  # not in typeshed
 
 
-def _work(job: LintJob, timeout_s: float, connection: Connection) -> None:
+def _work(job: LaunchJob[Any], timeout_s: float, connection: Connection) -> None:
     """The process's side."""
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     keep_streams()  # what kernels print is no result of ours
 
-    def send(answer: Answer | str) -> None:
+    def send(answer: Any) -> None:
         sys.stdout.flush()  # the process is ended as soon as its last answer is there
         connection.send(answer)
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tritonkernels import launched, same_in_turn, tl
 
 import kernscope as ks
 from kernscope.tracer.triton.language import LIBDEVICE, NAMES, RANDOM, REFUSED
 from kernscope.tracer.triton.recording.facts import FactKind
-
-from .launched import launched, same_in_turn, tl
 
 RNG = np.random.default_rng(1)
 Array = np.ndarray[Any, Any]
