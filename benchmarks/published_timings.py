@@ -24,6 +24,7 @@ __all__ = [
     "fitted_ns",
     "known_machine",
     "parameters",
+    "part_of",
     "published",
     "stored_fits",
     "write_fits",
@@ -86,7 +87,7 @@ class Published:
         longer; as many rounds as there are; and the host's part."""
         fields = dict(field.split("=", 1) for field in self.set.split())
         told = machine.override({**fields, "name": machine.name}) if fields else machine
-        own = _part_of(told, self.graph.ranks, self.chip)
+        own = part_of(told, self.graph.ranks, self.chip)
         made = ks.schedule(self.graph, self.policy, own, "fast")
         shared = max(shared_time_ps(self.graph, own).values(), default=0)
         return max(made.makespan_ps, shared) / 1000 * self.rounds + self.host_us * 1000
@@ -108,7 +109,7 @@ def _module(file: str) -> Any:
     return module
 
 
-def _part_of(machine: Machine, ranks: int, chip: int) -> Machine:
+def part_of(machine: Machine, ranks: int, chip: int) -> Machine:
     """The machine as so many of a chip's ranks see it."""
     if not chip or ranks == chip:
         return machine

@@ -26,11 +26,11 @@ table; what the page shows is what `--fit` stored last.
 
 _CHOICES = """## What flatters, and what is traced
 
-Choices that were made when the measurement was known: DRAM of the n150 at its measured rate for random placement, not in
-theory; the 910B2's memory at 32 bytes a cycle and core, not at the 1.6 TB/s that the vendor also gives; the kernel that
-its source does not name (fast.cu), the steps of K that `ttnn` chose and did not tell, the configuration of Pallas' step 0
-(the widest of those tried that fits beside its staged block). Wormhole's times are the device's cycles; the host's clock
-in the same table shows more.
+Choices that were made when the measurement was known: DRAM of the n150 at its measured rate for random placement, not
+in theory; the 910B2's memory at 32 bytes a cycle and core, not at the 1.6 TB/s that the vendor also gives; the kernel
+that its source does not name (fast.cu), the steps of K that `ttnn` chose and did not tell, the configuration of Pallas'
+step 0 (the widest of those tried that fits beside its staged block). Wormhole's times are the device's cycles; the
+host's clock in the same table shows more.
 
 Where a machine runs the same work many times over, a part of it is traced. What all ranks share is then shared by those
 that are traced, in their proportion.
@@ -91,8 +91,8 @@ def _fitted(found: list[Compared]) -> str:
     machines = dict.fromkeys(one.row.machine for one in found)
     alone = [machine for machine in machines if not parameters(machine)]
     return (
-        "## Fitted numbers\n\nThe presets keep their documented ones. `host_us` is no field of a machine: what every time "
-        "holds besides, in microseconds.\n\n"
+        "## Fitted numbers\n\nThe presets keep their documented ones. `host_us` is no field of a machine: what every "
+        "time holds besides, in microseconds.\n\n"
         + _table(("machine", "field", "value", ""), lines)
         + (f"Nothing was fitted of {', '.join(alone)}.\n\n" if alone else "")
     )

@@ -410,6 +410,29 @@ def dot(
     return recorder.record(plan, [(h.storage, h.offset, h.layout) for h in operands], into=into, space=space)
 
 
+@located
+def recurrence(
+    a: TensorHandle,
+    b: TensorHandle,
+    initial: TensorHandle | None = None,
+    axis: int = -1,
+    *,
+    out: TensorHandle | None = None,
+    space: str | None = None,
+) -> TensorHandle:
+    """``h[i] = a[i] * h[i - 1] + b[i]`` along an axis, in f32 (f64 in f64): ``tl.recurrence(decay, x, axis=1)``.
+
+    ``initial``, of the same shape with one element along the axis, stands before the first; else 0 does. With ``out``
+    the result goes into that handle, which is returned; with ``space`` into the memory of that name, where a rank has
+    several.
+    """
+    operands = tuple(as_handle("recurrence", x) for x in (a, b, *(() if initial is None else (initial,))))
+    static = (("axis", layouts.resolve_axis(axis, operands[0].ndim)),)
+    if out is not None:
+        return record_into("recurrence", operands, static, out)
+    return current().compute("recurrence", operands, static, space)
+
+
 # --- views ----------------------------------------------------------------------------------------------------------
 
 

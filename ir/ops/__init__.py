@@ -3,7 +3,7 @@ code."""
 
 from __future__ import annotations
 
-from . import atomics, movement, random_numbers, rare_functions, rearranging, reductions
+from . import atomics, movement, random_numbers, rare_functions, rearranging, recurrences, reductions
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -48,5 +48,6 @@ __all__ = [
     "random_numbers",
     "rare_functions",
     "rearranging",
+    "recurrences",
     "reductions",
 ]
