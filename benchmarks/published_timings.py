@@ -185,9 +185,7 @@ def fit_all(rows: Sequence[Published]) -> Fits:
         wanted, mine = parameters(name), [row for row in rows if row.machine == name]
         if not wanted:
             continue
-        families = sorted({row.family for row in mine})
-        for left_out in ("", *(families if len(families) > 1 else ())):
-            some = [row.measured() for row in mine if row.family != left_out]
-            made: MachineFit = fit_machine(known_machine(name), wanted, some, leave_out=False)
-            found[name, left_out] = dict(made.values)
+        made: MachineFit = fit_machine(known_machine(name), wanted, [row.measured() for row in mine])
+        found[name, ""] = dict(made.values)
+        found |= {(name, family): dict(values) for family, values in made.without.items()}
     return found

@@ -79,11 +79,13 @@ class FittedRow:
 
 @attrs.frozen
 class MachineFit:
-    """``machine`` with the fitted ``values`` (by field, as ``--set`` takes them), and every row."""
+    """``machine`` with the fitted ``values`` (by field, as ``--set`` takes them), every row, and by family the values
+    that are fitted ``without`` its rows (empty where there is one family)."""
 
     machine: Machine
     values: Mapping[str, str]
     rows: tuple[FittedRow, ...]
+    without: Mapping[str, Mapping[str, str]] = FrozenMap({})
 
     def __str__(self) -> str:
         """A table: each row's measured time, and the errors in percent."""
@@ -170,7 +172,8 @@ def fit_machine(
     for family in families if leave_out and len(families) > 1 else ():
         rest = [number for number in everything if rows[number].family != family]
         others[family] = _search(parameters, lambda values, rest=rest: cost(values, rest))  # type: ignore[misc]
-    found = dict(zip((p.path for p in parameters), best, strict=True))
+    paths = [p.path for p in parameters]
+    found = dict(zip(paths, best, strict=True))
     return MachineFit(
         with_values(machine, found)[0],
         FrozenMap(found),
@@ -185,6 +188,7 @@ def fit_machine(
             )
             for number, row in enumerate(rows)
         ),
+        FrozenMap({family: FrozenMap(dict(zip(paths, values, strict=True))) for family, values in others.items()}),
     )
 
 

@@ -208,6 +208,7 @@ class Target:
             if not memory.is_global:
                 facts[f"bytes of {memory.name}"] = memory.bytes
                 facts[f"align of {memory.name}"] = memory.align
+                facts[f"partitions of {memory.name}"] = memory.partitions or "none"
             else:
                 facts["global memory"] = memory.name
         facts["engines"] = "; ".join(map(str, self.reaches))

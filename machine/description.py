@@ -78,7 +78,7 @@ class Machine:
         own = [name for name, part in memories.items() if part.scope == "rank"]
         return Target(
             memories=tuple(
-                Memory(name, part.bytes or 0, part.align, is_global=part.scope == "global")
+                Memory(name, part.bytes or 0, part.align, part.scope == "global", part.partitions or 0)
                 for name, part in sorted(memories.items(), key=lambda item: item[1].scope != "global")
             ),
             results=self.place.get("default", own[0]),
@@ -317,6 +317,8 @@ def _memory_mistakes(machine: Machine) -> Iterator[tuple[str, str]]:
             yield f"{path}.bytes_per_ns", "only what ranks share has a rate; engines have their own"
         elif part.scope == "level" and part.bytes_per_ns is None:
             yield f"{path}.bytes_per_ns", "is missing"
+        if part.partitions and part.bytes and part.bytes % part.partitions:
+            yield f"{path}.partitions", f"must divide the bytes, {part.bytes}"
         if part.scope != "rank" and part.partitions is not None:
             yield f"{path}.partitions", 'only a memory of scope "rank" has partitions'
     found = [part.scope for part in machine.memory.values()]

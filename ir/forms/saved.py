@@ -341,6 +341,7 @@ def _memory(entry: Any) -> Memory:
         bytes=_integer(values.pop("bytes"), 0),
         align=_integer(values.pop("align"), 1),
         is_global=_of(bool, values.pop("is_global")),
+        partitions=_integer(values.pop("partitions", 0), 0),
     )
     if values:
         raise _bad("a memory that no machine has")

@@ -10,6 +10,7 @@ import pytest
 
 import kernscope as ks
 from kernscope import MachineError, tl
+from kernscope.ir.forms.text import format_graph
 from kernscope.machine.description import load_machine, machine_comments, parse_machine
 from kernscope.machine.latency import node_times, shared_bound_ps, shared_time_ps
 
@@ -311,3 +312,28 @@ def test_efficiency_between_two_runs_is_between() -> None:
     graph, times = times_of(narrow, ks.hbm((128, 256), "bf16"), ks.hbm((128, 144), "bf16"))
     share = Fraction(1, 4) + Fraction(3, 4) * Fraction(288 - 64, 512 - 64)
     assert of(graph, times, "load")[0] == int(128 * 288 * 1000 / (64 * share))
+
+
+def test_what_is_taken_of_one_partition_is_taken_of_all(tmp_path: Path) -> None:
+    """A row takes as much of a memory of 128 partitions as 128 rows do, 130 rows as much as 256; addresses, liveness, the
+    peak, findings and the saved graph go by that, and a memory without partitions takes what a tile has."""
+    machine = load_machine("trn1").override({"memory.sbuf.bytes": str(128 * 4096)})
+
+    def kernel(x: Any, o: Any) -> None:
+        row = tl.load(x[0:1, :])
+        tall = tl.full((130, 4), 1.0, "f32")
+        tl.store(o[0:1, :], row + tl.sum(tall))
+
+    shapes = ks.hbm((4, 64), "f32"), ks.hbm((4, 64), "f32")
+    graph = ks.trace(kernel, *shapes, machine=machine)
+    held = {graph.storage(n).layout.shape: graph.storage(n).held_bytes for n in range(2, len(graph.storages))}
+    assert held[1, 64] == 128 * 64 * 4 and held[130, 4] == 256 * 4 * 4
+    assert ks.liveness(graph).peak_bytes >= 2 * held[1, 64] + held[130, 4]
+    graph.save(tmp_path / "graph.json")
+    assert ks.load(tmp_path / "graph.json") == graph and "partitions=128" in format_graph(graph)
+    with pytest.raises(ks.ScratchOverflowError, match="sbuf overflow"):
+        ks.trace(lambda x, o: tl.load(x), ks.hbm((1, 1100), "f32"), ks.hbm((1, 1), "f32"), machine=machine)
+    plain = ks.trace(kernel, *shapes, machine="ahbm-pe")
+    assert plain.storage(2).held_bytes == 64 * 4
+    with pytest.raises(MachineError, match="must divide the bytes"):
+        parse_machine(RICH.replace("partitions = 128", "partitions = 129"), "m")

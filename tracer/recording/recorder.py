@@ -603,7 +603,7 @@ class Recorder:
             self.check_thread()
             stack = self.sites.here()
         place = self.target.results_memory if memory is None else memory
-        address, end = allocator.allocate(layout.nbytes, place)
+        address, end = allocator.allocate(layout, place)
         if end > self.target.memories[place].bytes and self._refuses_end(end, stack):
             allocator.give_back(address, place)
             raise self._overflow(layout, stack, place, address)
@@ -627,7 +627,7 @@ class Recorder:
             open_scopes.append(scope.row)
             scope = scope.parent
         memory = self.target.memories[memory_place]
-        budget, asked = memory.bytes, memory.held_bytes(layout.nbytes)
+        budget, asked = memory.bytes, memory.held_bytes(layout.nbytes, layout.shape)
         groups = self.rows.live_bytes_by_stack(open_scopes, memory, memory_place, self.target.results_memory)
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [
