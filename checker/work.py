@@ -103,6 +103,11 @@ def _homes(graph: Graph, machine: Machine) -> IntArray:
             found = np.zeros(len(graph), dtype=np.int64)
             found[accesses.node[counted & (accesses.mode == mode) & (memory[accesses.storage] == place)]] = 1
             _, key = np.unique(key * 2 + found, return_inverse=True)
+    for number in range(max((len(engine.operands) for engine in machine.engines), default=0)):
+        rows = graph.access_start[:-1] + number
+        there = rows < graph.access_start[1:]
+        lies = np.where(there, memory[accesses.storage[np.where(there, rows, 0)]].astype(np.int64), -1)
+        _, key = np.unique(key * 257 + lies + 1, return_inverse=True)
     _, sample, inverse = np.unique(key, return_index=True, return_inverse=True)
     return np.array([_home(graph, machine, int(node)) for node in sample], dtype=np.int64)[inverse]
 
@@ -120,7 +125,14 @@ def _home(graph: Graph, machine: Machine, node: int) -> int:
         named = {operation.name, str(operation.kind)}
         told = (named if operation.cost == _UNLISTED else named | {str(operation.cost)}) & set(engine.ops)
         takes = bool(told) if engine.ops else engine.kind == operation.kind
-        if takes and out_of <= set(engine.reads) and set(into.values()) <= set(engine.writes):
+        if not takes or not out_of <= set(engine.reads) or not set(into.values()) <= set(engine.writes):
+            continue
+        # Operands that have memories of their own.
+        if all(
+            access.storage.memory.name in allowed
+            for access, allowed in zip(shown.reads, engine.operands, strict=False)
+            if access.storage.row not in into and access.storage.memory.name in out_of
+        ):
             return place
     return -1
 

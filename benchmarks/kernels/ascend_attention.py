@@ -127,9 +127,9 @@ class _Cube:
         self.half = tile // 2
         self.k, self.v = ([tl.empty((tile, d), dtype, space="l1") for _ in range(2)] for _ in range(2))
         self.p = [tl.empty((rows, tile), dtype, space="l1") for _ in range(2)]
-        self.queries = tl.move(tl.load(q, space="l1"), "l0")
-        self.right = [tl.empty((self.half, d), dtype, space="l0") for _ in range(2)]
-        self.left = tl.empty((rows, self.half), dtype, space="l0")
+        self.queries = tl.move(tl.load(q, space="l1"), "l0a")
+        self.right = [tl.empty((self.half, d), dtype, space="l0b") for _ in range(2)]
+        self.left = tl.empty((rows, self.half), dtype, space="l0a")
         self.banks = [tl.empty((rows, d), tl.float32, space="l0c") for _ in range(2)]
         assert self.half == d, "one shape serves the scores' halves and P V"
         self.turn = self.bank = 0

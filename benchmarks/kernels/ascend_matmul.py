@@ -62,8 +62,8 @@ def ascend_matmul(
     deep = bk * step_k
     a_l1 = [tl.empty((bm, deep), a.dtype, space="l1") for _ in range(2)]
     b_l1 = [tl.empty((deep, bn), b.dtype, space="l1") for _ in range(2)]
-    a_l0 = [tl.empty((bm, bk), a.dtype, space="l0") for _ in range(2)]
-    b_l0 = [tl.empty((bk, bn), b.dtype, space="l0") for _ in range(2)]
+    a_l0 = [tl.empty((bm, bk), a.dtype, space="l0a") for _ in range(2)]
+    b_l0 = [tl.empty((bk, bn), b.dtype, space="l0b") for _ in range(2)]
     block = step = 0
     for i in range(top, top + rows, bm):
         for j in range(first, first + cols, bn):
