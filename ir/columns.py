@@ -169,8 +169,9 @@ class GraphColumns:
 
     @cached_property
     def held_bytes(self) -> IntArray:
-        """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment, and of all of its partitions); 0 for a
-        tensor in global memory, and for what has an automatic lifetime and is never accessed."""
+        """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment, and of all of
+        its partitions); 0 for a tensor in global memory, and for what has an automatic lifetime and is never
+        accessed."""
         align = np.array([memory.align for memory in self.target.memories], dtype=np.int64)
         partitions = np.array([memory.partitions or 1 for memory in self.target.memories], dtype=np.int64)
         rows = np.array([max(layout.shape[0], 1) if layout.shape else 1 for layout in self.layouts], dtype=np.int64)

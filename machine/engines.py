@@ -80,8 +80,8 @@ def reached_memories(graph: GraphColumns) -> tuple[IntArray, IntArray]:
 
 
 def _operand_memories(graph: GraphColumns, wide: int) -> list[IntArray]:
-    """By node the memories of its first operands, one column each; -1 where there is none, where it is written in place,
-    and for the addresses of what a transfer moves."""
+    """By node the memories of its first operands, one column each; -1 where there is none, where it is written in
+    place, and for the addresses of what a transfer moves."""
     accesses, count = graph.accesses, len(graph.nodes)
     columns: list[IntArray] = [np.full(count, -1, dtype=np.int64) for _ in range(wide)]
     if not wide:

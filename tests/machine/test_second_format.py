@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -315,8 +316,8 @@ def test_efficiency_between_two_runs_is_between() -> None:
 
 
 def test_what_is_taken_of_one_partition_is_taken_of_all(tmp_path: Path) -> None:
-    """A row takes as much of a memory of 128 partitions as 128 rows do, 130 rows as much as 256; addresses, liveness, the
-    peak, findings and the saved graph go by that, and a memory without partitions takes what a tile has."""
+    """A row takes as much of a memory of 128 partitions as 128 rows do, 130 rows as much as 256; addresses, liveness,
+    the peak, findings and the saved graph go by that, and a memory without partitions takes what a tile has."""
     machine = load_machine("trn1").override({"memory.sbuf.bytes": str(128 * 4096)})
 
     def kernel(x: Any, o: Any) -> None:
@@ -337,3 +338,105 @@ def test_what_is_taken_of_one_partition_is_taken_of_all(tmp_path: Path) -> None:
     assert plain.storage(2).held_bytes == 64 * 4
     with pytest.raises(MachineError, match="must divide the bytes"):
         parse_machine(RICH.replace("partitions = 128", "partitions = 129"), "m")
+
+
+#: Products whose left operand comes out of one memory and whose right one out of another.
+ROLES = """
+name = "roles"
+clock_ghz = 1.0
+[memory.hbm]
+scope = "global"
+[memory.ub]
+bytes = 65536
+[memory.l0a]
+bytes = 4096
+[memory.l0b]
+bytes = 4096
+[engine.dma]
+kind = "transfer"
+reads = ["hbm", "ub"]
+writes = ["ub", "hbm"]
+ops = ["load", "store"]
+bytes_per_ns = 64
+[engine.feed]
+kind = "transfer"
+reads = ["ub"]
+writes = ["l0a", "l0b"]
+bytes_per_ns = 64
+[engine.left]
+kind = "matmul"
+reads = ["l0a", "l0b"]
+operands = [["l0a"], ["l0b"]]
+writes = ["ub"]
+rows = 16
+cols = 16
+startup_cycles = 0
+[engine.right]
+kind = "matmul"
+reads = ["l0a", "l0b"]
+operands = [["l0b"], ["l0a"]]
+writes = ["ub"]
+rows = 1
+cols = 1
+startup_cycles = 0
+[place]
+default = "ub"
+"""
+
+
+def test_operands_lie_each_in_a_memory_of_its_own() -> None:
+    """What is not there is moved to its own memory, the first engine's before the second's; an author who puts them the
+    other way round gets the engine that takes them so; two in one memory are no product of either. The checker's own
+    account agrees."""
+    machine = parse_machine(ROLES, "roles.toml")
+
+    def kernel(x: Any, y: Any, o: Any) -> None:
+        a, b = tl.load(x), tl.load(y)
+        plain = tl.dot(a, b)
+        turned = tl.dot(tl.move(a, "l0b"), tl.move(b, "l0a"))
+        tl.dot(tl.move(a, "l0a"), tl.move(b, "l0b"), acc=turned)
+        with pytest.raises(ks.SpaceError, match="no engine does dot from l0a and ub") as error:
+            tl.dot(tl.move(a, "l0a"), tl.move(b, "l0a"), acc=plain)
+        assert "l0a and l0b to ub" in (error.value.help or "")
+        tl.store(o, tl.dot(tl.move(a, "l0a"), b, acc=plain))
+
+    shapes = (ks.hbm((8, 8), "f16"), ks.hbm((8, 8), "f16"), ks.hbm((8, 8), "f32"))
+    graph = ks.trace(kernel, *shapes, machine=machine)
+    assert ks.verify(graph) == []
+    lie = [[access.storage.memory.name for access in node.reads][:2] for node in graph if node.op == "dot"]
+    assert lie == [["l0a", "l0b"], ["l0b", "l0a"], ["l0a", "l0b"], ["l0a", "l0b"]]
+    for policy in ("queued", "list"):
+        made = ks.schedule(graph, policy, machine)
+        assert ks.check(made) == []
+        used = [made.engines[made.engine[node.id]].name for node in graph if node.op == "dot"]
+        assert used == ["left", "right", "left", "left"]
+    x, y = (np.full((8, 8), n, np.float16) for n in (1, 2))
+    assert (ks.run(graph, {"x": x, "y": y}, poison=True)["o"] == 32).all()
+    assert "l0a and l0b to ub" in str(graph.target.reaches[2])
+    for wrong, message in (
+        ('operands = [["l0a"], ["l0c"]]', "'l0c' is not among what it reads"),
+        ('operands = [["l0a"], []]', "read from no memory"),
+        ('operands = ["l0a"]', "must be a list of strings"),
+    ):
+        with pytest.raises(MachineError, match=message):
+            parse_machine(ROLES.replace('operands = [["l0a"], ["l0b"]]', wrong), "m")
+    assert parse_machine(machine.to_toml(), "again.toml") == machine
+
+
+def test_a_product_between_memories_that_no_engine_takes_is_no_graph() -> None:
+    """The verifier sees a right operand in the left one's memory."""
+    machine = parse_machine(
+        ROLES.replace("[engine.right]", "[engine.never]").replace('[["l0b"], ["l0a"]]', '[["l0a"], ["l0b"]]'), "m"
+    )
+
+    def kernel(x: Any, o: Any) -> None:
+        a = tl.load(x)
+        tl.store(o, tl.dot(tl.move(a, "l0a"), tl.move(a, "l0b")))
+
+    graph = ks.trace(kernel, ks.hbm((8, 8), "f16"), ks.hbm((8, 8), "f32"), machine=machine)
+    dot = next(node for node in graph if node.op == "dot")
+    storages = graph.storages
+    memory = storages.memory.copy()
+    memory[dot.reads[1].storage.row] = graph.target.memory_names.index("l0a")
+    broken = attrs.evolve(graph, storages=attrs.evolve(storages, memory=memory))
+    assert any("dot takes l0a" in str(mistake) for mistake in ks.verify(broken))

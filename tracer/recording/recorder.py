@@ -407,7 +407,8 @@ class Recorder:
             raise self.located(
                 SpaceError(
                     f"no engine does {operation.name} from {lie}{goal}, and nothing brings it where one does",
-                    help=self._nearer(operation, twin) or f"what does {operation.name}: {reaches or 'no engine'}",
+                    help=self._nearer(operation, names[places[twin]] if twin >= 0 else "")
+                    or f"what does {operation.name}: {reaches or 'no engine'}",
                 )
             )
         number = next((n for n, path in enumerate(route.operands) if path), -1)
@@ -421,12 +422,15 @@ class Recorder:
             )
         )
 
-    def _nearer(self, operation: Operation, twin: int) -> str:
-        """The ``help:`` text where only what is written over lies in the wrong memory."""
+    def _nearer(self, operation: Operation, lies: str) -> str:
+        """The ``help:`` text where what is written over ``lies`` in a memory that no engine writes (empty: nothing
+        is)."""
         place = self.target.place_of(operation)
         writes = [reach.writes for reach in self.target.reaches if reach.takes(operation)]
         there = place if any(place in names for names in writes) else next((names[0] for names in writes), "")
-        return f'make what it adds to in {there}: tl.zeros(..., space="{there}")' if twin >= 0 and there else ""
+        if not lies or not there or any(lies in names for names in writes):
+            return ""
+        return f'make what it adds to in {there}: tl.zeros(..., space="{there}")'
 
     def _in_place(self, reads: Sequence[Read], into: TensorHandle | Read | None) -> int:
         """The number of the operand that an operation writes over; -1 for none."""
