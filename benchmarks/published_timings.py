@@ -16,6 +16,7 @@ import kernscope as ks
 from kernscope.face.machine_fitting import MachineFit, Measured, Parameter, fit_machine, with_values
 from kernscope.machine.description import Machine, load_machine
 from kernscope.machine.latency import shared_time_ps
+from kernscope.scheduler.result.schedule import makespan_ps
 
 __all__ = [
     "FOLDER",
@@ -88,9 +89,8 @@ class Published:
         fields = dict(field.split("=", 1) for field in self.set.split())
         told = machine.override({**fields, "name": machine.name}) if fields else machine
         own = part_of(told, self.graph.ranks, self.chip)
-        made = ks.schedule(self.graph, self.policy, own, "fast")
         shared = max(shared_time_ps(self.graph, own).values(), default=0)
-        return max(made.makespan_ps, shared) / 1000 * self.rounds + self.host_us * 1000
+        return max(makespan_ps(self.graph, own, self.policy), shared) / 1000 * self.rounds + self.host_us * 1000
 
     def measured(self) -> Measured:
         """As a fit takes it."""

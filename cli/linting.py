@@ -72,7 +72,7 @@ class Linting:
             config = found.of(target.source).overridden(_codes(self.select), _codes(self.ignore), self.fail_on)
             _check_selection(config)
             job = LintJob(
-                target,
+                target=target,
                 only=self.launch,
                 is_named=is_named,
                 machine=self.machine,

@@ -50,7 +50,7 @@ class ReportAll:
         root = os.path.abspath(self.target if os.path.isdir(self.target) else os.path.dirname(self.target))
         jobs = [
             ReportJob(
-                target,
+                target=target,
                 only=self.launch,
                 is_named=is_named,
                 machine=self.machine,

@@ -41,7 +41,7 @@ class LaunchJob(ABC, Generic[R]):
     done: ClassVar[str]
     alone: ClassVar[tuple[str, ...]] = ()
 
-    target: Target = attrs.field(kw_only=False)
+    target: Target
     launch: LaunchName | None = None
     only: str | None = None
     is_named: bool = True

@@ -14,7 +14,7 @@ from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Kind, Work
 from ..machine.description import Machine
 from ..machine.latency import duration_ps, shared_time_ps
-from ..scheduler.result.schedule import schedule
+from ..scheduler.result.schedule import makespan_ps
 from .machine_fitting import Measured
 
 __all__ = ["COLUMNS", "read_measured"]
@@ -70,7 +70,7 @@ def _row(path: str, line: int, row: Mapping[str, str | None], trace: Tracer, pol
 
 def _makespan_ns(graph: Graph, policy: str, host_ns: float, machine: Machine) -> float:
     shared = max(shared_time_ps(graph, machine).values(), default=0)
-    return max(schedule(graph, machine, policy, "fast").makespan_ps, shared) / 1000 + host_ns
+    return max(makespan_ps(graph, machine, policy), shared) / 1000 + host_ns
 
 
 def _number(path: str, line: int, given: Mapping[str, str], key: str) -> float:

@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .forms.printable import printable_lines
 from .source.location import Location
@@ -91,6 +91,11 @@ class KernscopeError(Exception):
         self.message = message
         self.help = help
         self.places: list[tuple[str, Location]] = list(places)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As exceptions do by themselves, but said: Dask has a way of its own with those that do not say it, which fails
+        # on one that is a builtin error, too.
+        return type(self), self.args, self.__dict__
 
     @classmethod
     def title(cls) -> str:

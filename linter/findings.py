@@ -73,7 +73,7 @@ class Diagnostic:
         lines += [f"  = called from {pointer(c)} in {printable(c.function)}" for c in callers[:_CALLS_SHOWN]]
         more = len(callers) - _CALLS_SHOWN + (self.location.callers_left_out if self.location else 0)
         if more > 0:
-            lines.append(f"  = ... and {more:,} more calls")
+            lines.append(f"  = ... and {plural(more, 'more call')}")
         lines += [f"  = {printable(note)}" for note in self.notes]
         if self.help:
             lines.append(f"  = help: {printable(self.help)}")

@@ -24,7 +24,7 @@ class Fault(ValueError):
     """One mistake in a value; the path to it is found from where it was raised."""
 
 
-@attrs.frozen
+@attrs.define  # cattrs adds notes on the way, which older attrs refuse of a frozen one
 class Mistakes(Exception):
     """Several mistakes within one value, each with its path from there."""
 

@@ -3,7 +3,16 @@ code."""
 
 from __future__ import annotations
 
-from . import atomics, movement, random_numbers, rare_functions, rearranging, recurrences, reductions
+from . import (
+    atomics,
+    movement,
+    random_numbers,
+    rare_functions,
+    rearranging,
+    recurrences,
+    reductions,
+    special_functions,
+)
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -50,4 +59,5 @@ __all__ = [
     "rearranging",
     "recurrences",
     "reductions",
+    "special_functions",
 ]

@@ -15,9 +15,9 @@ from .elementwise import TABLE
 from .numbers import Array, cast_array
 from .operation import Family, Kind, Operand, Operation, Space, Work
 
-__all__ = ["ATOMICS", "combined"]
+__all__ = ["ATOMICS", "combine_at", "combined"]
 
-_COMBINE = {
+_COMBINE: dict[str, np.ufunc] = {
     "add": np.add,
     "max": np.maximum,
     "min": np.minimum,
@@ -40,6 +40,16 @@ def combined(how: str, old: Array, new: Array, expected: Array | None = None) ->
     wide = dtype.computed_in if dtype.is_float else dtype
     with np.errstate(all="ignore"):
         return cast_array(_COMBINE[how](cast_array(old, wide), cast_array(new, wide)), dtype)
+
+
+def combine_at(how: str, memory: Array, index: Array, new: Array) -> bool:
+    """What several elements do to ``memory`` one after the other, where nobody asks what they find; whether numpy has
+    it in one call, else nothing is done."""
+    if how not in _COMBINE or memory.dtype.kind not in "iuf" or memory.dtype.itemsize < 4:
+        return False  # narrow floats are combined in f32 and rounded each time
+    with np.errstate(all="ignore"):
+        _COMBINE[how].at(memory, index, new)
+    return True
 
 
 def _in_turn(how: str, value: Array, target: Array, index: Index | None, rest: Sequence[Array]) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError
 from ..layout import Layout, Shape, broadcast_shapes
-from .functions import erf_of, fused, high_product
+from .functions import bit_length, erf_of, fused, high_product, reversed_bits
 from .numbers import Array, cast_array, check_scalar
 from .operation import (
     Cost,
@@ -110,6 +110,13 @@ def _wide_products(operands: Sequence[Operand]) -> DType:
     common = common_dtype(operands)
     if not common.is_integer or common.itemsize < 4:
         raise DTypeError(f"high half of a product of {common}", help="it takes 32 or 64 bits: h.to(tl.int32)")
+    return common
+
+
+def _wide_integers(operands: Sequence[Operand]) -> DType:
+    common = common_dtype(operands)
+    if not common.is_integer or common.itemsize < 4:
+        raise DTypeError(f"the bits of {common}", help="it takes integers of 32 or 64 bits: h.to(tl.int32)")
     return common
 
 
@@ -380,6 +387,30 @@ def maximum(a: Array, b: Array) -> Array:
 def minimum(a: Array, b: Array) -> Array:
     """The smaller of two; NaN wins. Example: ``tl.minimum(x, 6.0)``."""
     return np.minimum(a, b)
+
+
+@_elementwise(_wide_integers, Cost.SIMPLE, public=False)
+def clz(x: Array) -> Array:
+    """How many zeros stand before the first bit. Example: ``libdevice.clz(x)``."""
+    return (x.dtype.itemsize * 8 - bit_length(x)).astype(x.dtype)
+
+
+@_elementwise(_wide_integers, Cost.SIMPLE, public=False)
+def popc(x: Array) -> Array:
+    """How many bits are set. Example: ``libdevice.popc(x)``."""
+    return np.asarray(np.bitwise_count(x.view(f"u{x.dtype.itemsize}"))).astype(x.dtype)
+
+
+@_elementwise(_wide_integers, Cost.SIMPLE, public=False)
+def ffs(x: Array) -> Array:
+    """The place of the last bit that is set, from 1 on; 0 of 0. Example: ``libdevice.ffs(x)``."""
+    return bit_length(x & (~x + x.dtype.type(1))).astype(x.dtype)
+
+
+@_elementwise(_wide_integers, Cost.SIMPLE, public=False)
+def brev(x: Array) -> Array:
+    """The bits in the other order. Example: ``libdevice.brev(x)``."""
+    return reversed_bits(x)
 
 
 @_elementwise(_ordered, Cost.SIMPLE, public=False)

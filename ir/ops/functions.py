@@ -7,7 +7,7 @@ import numpy as np
 
 from .numbers import Array
 
-__all__ = ["erf_of", "fused", "high_product"]
+__all__ = ["bit_length", "erf_of", "erfc_of", "fused", "high_product", "reversed_bits"]
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
@@ -103,11 +103,49 @@ def erf_of(x: Array) -> Array:
     return found
 
 
-def _tail(table: tuple[list[float], list[float]], x: Array) -> Array:
+def erfc_of(x: Array) -> Array:
+    """One less the error function, of f64, exact also where that is next to 0."""
+    found = np.where(np.isnan(x), x, np.where(x > 0, 0.0, 2.0))  # from 28 on it is 0, below -6 it rounds to two
+    for low, high, of_part in (
+        (-6.0, -1 / 0.35, lambda v: 2 - _far(_ERF_FAR, -v)),
+        (-1 / 0.35, -1.25, lambda v: 2 - _far(_ERF_MIDDLE, -v)),
+        (-1.25, -0.84375, lambda v: 1 + (_ERF_OF_1 + _ratio(_ERF_NEAR_1, -v - 1))),
+        (-0.84375, 0.25, lambda v: 1 - (v + v * _ratio(_ERF_NEAR_0, v * v))),
+        (0.25, 0.84375, lambda v: 0.5 - (v - 0.5 + v * _ratio(_ERF_NEAR_0, v * v))),
+        (0.84375, 1.25, lambda v: 1 - _ERF_OF_1 - _ratio(_ERF_NEAR_1, v - 1)),
+        (1.25, 1 / 0.35, lambda v: _far(_ERF_MIDDLE, v)),
+        (1 / 0.35, 28.0, lambda v: _far(_ERF_FAR, v)),
+    ):
+        here = (low <= x) & (x < high)
+        found[here] = of_part(x[here])
+    return found
+
+
+def _far(table: tuple[list[float], list[float]], x: Array) -> Array:
     # The square of a number of 21 bits is exact.
     short = (x.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
     rest = np.exp((short - x) * (short + x) + _ratio(table, 1 / (x * x)))
-    return np.asarray(1 - np.exp(-short * short - 0.5625) * rest / x)
+    return np.asarray(np.exp(-short * short - 0.5625) * rest / x)
+
+
+def bit_length(x: Array) -> Array:
+    """The bits of integers without their leading zeros."""
+    size = x.dtype.itemsize * 8
+    bits = x.view(f"u{x.dtype.itemsize}").astype(np.uint64)
+    high = bits >> np.uint64(32)
+    part = np.where(high > 0, high, bits)  # of 32 bits, which a float holds exactly
+    return np.asarray(np.frexp(part.astype(np.float64))[1] + np.where((high > 0) & (size > 32), 32, 0))
+
+
+def reversed_bits(x: Array) -> Array:
+    """Integers with their bits in the other order."""
+    octets = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    turned = np.packbits(np.unpackbits(octets, axis=-1)[..., ::-1], axis=-1)
+    return np.ascontiguousarray(turned).view(x.dtype)[..., 0]
+
+
+def _tail(table: tuple[list[float], list[float]], x: Array) -> Array:
+    return np.asarray(1 - _far(table, x))
 
 
 def high_product(a: Array, b: Array) -> Array:

@@ -39,8 +39,8 @@ class Plan:
     changes: tuple[Change, ...]
     fixes: tuple[Fix, ...]
     codes: frozenset[str]
-    waiting: int = 0
-    elsewhere: int = 0
+    waiting: int
+    elsewhere: int
 
 
 def plan_fixes(reports: Iterable[LintReport], may_edit: Callable[[str], bool]) -> Plan:

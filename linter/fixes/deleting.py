@@ -30,16 +30,16 @@ def delete_lines(context: LintContext, stacks: Sequence[int], title: str) -> Fix
     graph = context.graph
     places = [context.location(stack) for stack in dict.fromkeys(stacks)]
     syntax = syntax_of(places[0]) if places[0] is not None else None
+    if syntax is None:
+        return None
     statements: list[ast.stmt] = []
     for place in places:
-        if place is None or syntax is None or place.file != syntax.file:
+        if place is None or place.file != syntax.file:
             return None
         node, statement = syntax.node_at(place), syntax.statement(place)
         if statement is None or not _does_only(statement, node) or not _has_plain_calls(syntax, statement):
             return None
         statements.append(statement)
-    if syntax is None or len(set(map(id, statements))) < len(statements):
-        return None
     if any(_is_read(syntax, statements, name) for s in statements for name in stored_names(s)):
         return None
     blocks = [syntax.block(statement) for statement in statements]
@@ -79,7 +79,7 @@ def _has_plain_calls(syntax: Syntax, statement: ast.stmt) -> bool:
     which may do more than it shows."""
     language = (syntax.language or "").split(".")[0]
     for node in ast.walk(statement):
-        if isinstance(node, ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await):
+        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await):
             return False
         if not isinstance(node, ast.Call):
             continue

@@ -51,12 +51,9 @@ def clip_store(location: Location | None) -> Fix | None:
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 
-def without_code(suppression: Suppression, title: str) -> Fix | None:
+def without_code(suppression: Suppression, title: str) -> Fix:
     """A suppression comment without a code of it; without its last one nothing of it is left."""
-    lines = lines_at(suppression.location)
-    if not 0 < suppression.line <= len(lines):
-        return None
-    line = lines[suppression.line - 1].encode()
+    line = lines_at(suppression.location)[suppression.line - 1].encode()
     before, comment = line[: suppression.column].decode(), line[suppression.column : suppression.end_column].decode()
     after = line[suppression.end_column :].decode()
     brackets = _BRACKETS.search(comment)

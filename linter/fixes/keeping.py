@@ -166,7 +166,7 @@ def find_kept(body: Body, block: Block, rows: Sequence[int]) -> Kept | None:
 
 def _made_by(body: Body, block: Block, rows: Sequence[int]) -> tuple[ast.Assign | ast.AugAssign, str] | None:
     """The assignment to one name that makes the allocations, and that name."""
-    graph, syntax = body.graph, body.syntax
+    graph = body.graph
     statement = body.statement(int(graph.storages.stack[rows[0]]))
     if not isinstance(statement, ast.Assign | ast.AugAssign) or not body.lies_in(statement, block):
         return None
@@ -174,8 +174,6 @@ def _made_by(body: Body, block: Block, rows: Sequence[int]) -> tuple[ast.Assign 
         return None
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        return None
-    if syntax.function(statement) is not syntax.function(block):
         return None
     name = targets[0].id
     named = all(quote(graph.names[graph.storages.name[row]]) == name for row in rows)
@@ -257,7 +255,7 @@ def _is_meant(body: Body, block: Block, handle: int, name: str) -> bool:
         return True
     for node in body.readers.of(handle).tolist():
         statement = body.statement_of(node)
-        if body.lies_in(statement, block) and body.loads(statement, name):
+        if statement is not None and body.lies_in(statement, block) and body.loads(statement, name):
             return True
         if isinstance(statement, ast.AugAssign) and statement.target in _names(statement, name):
             return True

@@ -163,14 +163,11 @@ def _parameters(function: ast.AST) -> set[str]:
 
 
 def _interchangeable(context: LintContext, load: int, holder: int) -> bool:
-    """Whether two loads' handles look alike, and hold the same for as long as the second one is used."""
+    """Whether two loads' handles lie in one memory, and hold the same for as long as the second one is used."""
     graph = context.graph
     accesses = graph.accesses
-    mine, theirs = (int(graph.access_start[node + 1]) - 1 for node in (load, holder))
-    if accesses.layout[mine] != accesses.layout[theirs]:
-        return False
-    storage, other = int(accesses.storage[mine]), int(accesses.storage[theirs])
-    if graph.storages.layout[storage] != graph.storages.layout[other]:
+    storage, other = (int(accesses.storage[int(graph.access_start[node + 1]) - 1]) for node in (load, holder))
+    if graph.storages.memory[storage] != graph.storages.memory[other]:
         return False
     last = context.readers.last_access(storage)
     freed = int(graph.storages.freed[other])

@@ -56,15 +56,11 @@ def growing_loop(context: LintContext, rows: IntArray) -> GrowingLoop | None:
         body = body_of(context, row)
         if body is None:
             return None
-        place = body.place(row)
-        assert place is not None
         if row != stack:
             direct = direct and _calls(body, row, _function(graph, stack, row))
         found = _around(body, row, users)
         if found is not None:
             return GrowingLoop(body, found, direct)
-        if place.function == "<lambda>":
-            direct = False
     return None
 
 
@@ -79,8 +75,6 @@ def _calls(body: Body, row: int, function: str) -> bool:
     """Whether a frame calls a function by its name, once: not through ``map``, a decorator's wrapper or a lambda."""
     place = body.place(row)
     node = body.syntax.node_at(place) if place is not None else None
-    if function in ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"):
-        return False
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -60,10 +60,8 @@ class Body:
         """The statement of this function that runs a node."""
         return self.statement(int(self.graph.nodes.stack[node]))
 
-    def loads(self, statement: ast.stmt | None, name: str) -> bool:
+    def loads(self, statement: ast.stmt, name: str) -> bool:
         """Whether a statement reads a name."""
-        if statement is None:
-            return False
         if statement not in self._loads:
             self._loads[statement] = loaded_names(statement)
         return name in self._loads[statement]

@@ -106,11 +106,8 @@ class Syntax:
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements among which a statement stands."""
         parent = self.parents[statement]
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(parent, name, None)
-            if isinstance(block, list) and statement in block:
-                return block
-        return [statement]  # of a handler or a case: as if alone
+        blocks: list[list[ast.stmt]] = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
+        return next(block for block in blocks if statement in block)
 
     def text(self, node: ast.expr | ast.stmt) -> str:
         """The source of a node."""

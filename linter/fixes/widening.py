@@ -9,7 +9,7 @@ from ..edits import Fix
 from ..rule import LintContext
 from .rewriting import Rewriting
 from .sites import Body, body_of
-from .syntax import Syntax, stored_names
+from .syntax import Syntax
 
 __all__ = ["widen_accumulator"]
 
@@ -63,12 +63,9 @@ def _uses(syntax: Syntax, made: ast.Assign, name: str) -> list[ast.Name] | None:
     around: ast.AST = syntax.tree if function is None else function
     names = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name]
     written = [n for n in names if not isinstance(n.ctx, ast.Load)]
-    if len(written) != 1 or name in {n.arg for n in ast.walk(around) if isinstance(n, ast.arg)}:
-        return None
-    if any(
-        isinstance(n, ast.Lambda | ast.FunctionDef) and n is not around and name in stored_names(n)
-        for n in ast.walk(around)
-    ):
+    others = {n.arg for n in ast.walk(around) if isinstance(n, ast.arg)}
+    others |= {n.name for n in ast.walk(around) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    if len(written) != 1 or name in others:
         return None
     return [n for n in names if isinstance(n.ctx, ast.Load)]
 

@@ -17,12 +17,12 @@ __all__ = ["RULE"]
 
 def _unused(context: LintContext, options: Mapping[str, Any]) -> Iterator[Finding]:
     for suppression in context.unused_suppressions:
-        fix = without_code(suppression, _title(suppression)) if _is_known(suppression) else None
+        fixes = (without_code(suppression, _title(suppression)),) if _is_known(suppression) else ()
         yield Finding(
             message=suppression.unused_message,
             places=(Place("suppressed here", suppression.location),),
             help=_help(suppression),
-            fixes=() if fix is None else (fix,),
+            fixes=fixes,
         )
 
 

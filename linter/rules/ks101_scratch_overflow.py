@@ -52,12 +52,13 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     asked = int(live.held_bytes[first])
     in_use = int(graph.storages.address[first])
     growth = growth_to_blame(live.growth(fullest))
-    unscoped = _unscoped(context, growth) if growth is not None else None
-    growing = None if unscoped is None else growing_loop(context, np.setdiff1d(unscoped.rows, unscoped.kept))
+    unscoped = _unscoped(context, growth) if growth is not None else []
+    growing = growing_loop(context, np.setdiff1d(unscoped[0].rows, unscoped[0].kept)) if unscoped else None
     loop = loop_named(context, growing, growth.allocation) if growth is not None else None
     fix = None
-    if unscoped is not None and peak_with_copies(graph, live, [unscoped], unscoped.rank) <= budget:
-        fix = wrap_in_scope(context, np.setdiff1d(unscoped.rows, unscoped.kept), unscoped.kept)
+    if unscoped and peak_with_copies(graph, live, unscoped, fullest) <= budget:
+        kept = np.unique(np.concatenate([one.kept for one in unscoped]))
+        fix = wrap_in_scope(context, np.setdiff1d(np.concatenate([one.rows for one in unscoped]), kept), kept)
     lines = lines_holding(context, live.held_at_peak(fullest))
     hidden = lines[_LINES_SHOWN:]
     message = (
@@ -66,7 +67,8 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     if growth is not None:
         message += f"; {_worded(growth, loop)}"
     if hidden:
-        message += f"; {len(hidden):,} lines not shown hold {sum(line.held_bytes for line in hidden):,} B"
+        hold = "line not shown holds" if len(hidden) == 1 else "lines not shown hold"
+        message += f"; {len(hidden):,} {hold} {sum(line.held_bytes for line in hidden):,} B"
     name = context.name_of(first)
     below = f"with {in_use:,} B in use" if graph.is_scoped else f"behind {in_use:,} B"
     primary = f"passes the budget here: {name} takes {asked:,} B {below}"
@@ -82,13 +84,22 @@ def _overflow_of(context: LintContext, ranks: list[int], over: ViolationColumns)
     )
 
 
-def _unscoped(context: LintContext, growth: Growth) -> UnscopedLoop | None:
-    """The loop of a growth as one whose iterations make what no later one needs; None where all of it is needed."""
-    stacks = context.graph.storages.stack
-    for loop in find_unscoped_loops(context.graph, context.liveness, 2):
-        if loop.scope == growth.scope and stacks[growth.allocation] in stacks[np.union1d(loop.rows, loop.kept)]:
-            return with_carried(context, loop)
-    return None
+def _unscoped(context: LintContext, growth: Growth) -> list[UnscopedLoop]:
+    """The loop of a growth as one whose iterations make what no later one needs, as often as the growth's rank runs it,
+    the growth's own run first; empty where all of it is needed."""
+    graph = context.graph
+    stacks, rank = graph.storages.stack, int(graph.storages.rank[growth.allocation])
+    found = [loop for loop in find_unscoped_loops(graph, context.liveness, 2) if loop.rank == rank]
+    own = [
+        loop
+        for loop in found
+        if loop.scope == growth.scope and stacks[growth.allocation] in stacks[np.union1d(loop.rows, loop.kept)]
+    ]
+    if not own:
+        return []
+    line = stacks[own[0].starts[0]]
+    others = [loop for loop in found if loop is not own[0] and stacks[loop.starts[0]] == line]
+    return [with_carried(context, loop) for loop in (own[0], *others)]
 
 
 def _worded(growth: Growth, loop: Loop | None) -> str:
@@ -98,7 +109,7 @@ def _worded(growth: Growth, loop: Loop | None) -> str:
 
 
 def _overflow_help(
-    context: LintContext, unscoped: UnscopedLoop | None, loop: Loop | None, lines: list[ScratchLine], fix: Fix | None
+    context: LintContext, unscoped: list[UnscopedLoop], loop: Loop | None, lines: list[ScratchLine], fix: Fix | None
 ) -> str:
     budget = context.liveness.budget_bytes
     giant = max(lines, key=lambda line: line.largest_bytes)
@@ -110,15 +121,15 @@ def _overflow_help(
         return fix.title
     if not context.graph.is_scoped:
         return f"{smaller}; {with_line(context, lines[0])} holds the most at the peak"
-    if unscoped is None:
+    if not unscoped:
         return (
             f"{smaller}; or give bytes back earlier: put lines whose results are needed only for a while in "
             f"`with tl.scratch_scope():`; {with_line(context, lines[0])} is the largest"
         )
-    advice = wrap_body(loop, context.line(int(context.graph.storages.stack[unscoped.starts[0]])))
-    if len(unscoped.kept):
+    advice = wrap_body(loop, context.line(int(context.graph.storages.stack[unscoped[0].starts[0]])))
+    if any(len(one.kept) for one in unscoped):
         advice += ", and `tl.copy_to` what the next iteration needs into handles made before the loop"
-    scoped = peak_with_copies(context.graph, context.liveness, [unscoped], unscoped.rank)
+    scoped = peak_with_copies(context.graph, context.liveness, unscoped, unscoped[0].rank)
     return advice if scoped <= budget else f"{advice}; that leaves {scoped:,} B, so {smaller}, too"
 
 

@@ -9,10 +9,10 @@ import picturekernels as pk
 import pytest
 
 import kernscope as ks
-from kernscope.backends.timelines.png_fonts import fonts_for
 
 font_manager = pytest.importorskip("matplotlib.font_manager")
 ft2font = pytest.importorskip("matplotlib.ft2font")
+fonts_for = pytest.importorskip("kernscope.backends.timelines.png_fonts").fonts_for
 
 
 def characters(path: str) -> set[str]:

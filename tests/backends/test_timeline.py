@@ -141,9 +141,10 @@ def test_the_cursor_peaks_at_the_peak(ladder: ks.Ladder) -> None:
 
 
 def test_counters_agree_with_a_count_by_hand(ladder: ks.Ladder) -> None:
-    """At every change live bytes are the sum over the allocations in use then, found one by one."""
+    """At every change live bytes are the sum over the allocations in use then, found one by one, and the cursor the
+    highest end of those whose scope has not ended."""
     schedule = schedules(ladder)[-1]
-    graph, held = schedule.graph, ks.liveness(schedule.graph).held_bytes
+    graph, size = schedule.graph, ks.liveness(schedule.graph).held_bytes
     uses: dict[int, list[int]] = {}
     for storage, node in zip(graph.accesses.storage.tolist(), graph.accesses.node.tolist(), strict=True):
         if not graph.storage(storage).is_hbm and graph.storage(storage).rank == 1:
@@ -155,7 +156,20 @@ def test_counters_agree_with_a_count_by_hand(ladder: ks.Ladder) -> None:
     at, value = by_name(schedule, 1)["scratch live"]
     assert len(at) > 100
     for instant, bytes_ in zip(at, value, strict=True):
-        assert bytes_ == sum(int(held[s]) for s, (begin, end) in spans.items() if begin <= instant < end)
+        assert bytes_ == sum(int(size[s]) for s, (begin, end) in spans.items() if begin <= instant < end)
+
+    ends: dict[int, int] = {}
+    for node, scope in enumerate(graph.nodes.scope.tolist()):
+        while scope >= 0:
+            ends[scope] = max(ends.get(scope, 0), int(schedule.end_ps[node]))
+            scope = int(graph.scopes.parent[scope])
+    tops = {s: int(graph.storages.address[s] + size[s]) for s in spans}
+    held = {s: (begin, max(end, ends[int(graph.storages.scope[s])])) for s, (begin, end) in spans.items()}
+    assert held != spans
+    at, value = by_name(schedule, 1)["scratch cursor"]
+    assert len(set(value)) > 3
+    for instant, top in zip(at, value, strict=True):
+        assert top == max((tops[s] for s, (begin, end) in held.items() if begin <= instant < end), default=0)
 
 
 def test_a_channel_counts_its_messages() -> None:

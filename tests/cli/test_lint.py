@@ -60,7 +60,7 @@ MODES = """
 
 
 def job(path: Path) -> LintJob:
-    return LintJob(Target(str(path), None, True), select=("KS2",))
+    return LintJob(target=Target(str(path), None, True), select=("KS2",))
 
 
 @pytest.mark.slow

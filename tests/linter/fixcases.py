@@ -253,6 +253,49 @@ a = tl.load(x[0:8, :])
 tl.dot(a, a, acc=h)
 tl.store(o[:, :], h)
 """, lambda x: x[:8] @ x[:8], (8, 8)),
+    Case("assigned to a name that nothing had before", "KS201", """
+with tl.scratch_scope():
+    s = tl.exp(tl.load(x[0, :]))
+    kept = s
+b = tl.load(x[1, :])
+tl.store(o[:], kept + b)
+""", lambda x: np.exp(x[0]) + x[1]),
+    Case("under another name, read by its own as well", "KS201", """
+m = tl.load(x[0, :])
+for j in range(1, 4):
+    with tl.scratch_scope():
+        old = m
+        m_new = tl.maximum(old, tl.load(x[j, :]))
+        m = m_new
+b = tl.load(x[5, :])
+tl.store(o[:], m_new + b)
+""", lambda x: x[:4].max(axis=0) + x[5]),
+    Case("the name meant another handle before", "KS201", """
+m = tl.load(x[0, :])
+first = m
+m = tl.load(x[1, :])
+for j in range(2, 5):
+    with tl.scratch_scope():
+        m = tl.maximum(m, tl.load(x[j, :]))
+tl.store(o[:], m + first)
+""", lambda x: x[1:5].max(axis=0) + x[0]),
+    Case("the name meant another handle before, augmented", "KS201", """
+m = tl.load(x[0, :])
+first = m
+m = tl.load(x[1, :])
+for j in range(2, 5):
+    with tl.scratch_scope():
+        m += tl.load(x[j, :])
+tl.store(o[:], m + first)
+""", lambda x: x[1:5].sum(axis=0) + x[0]),
+    Case("the new handle's name is taken", "KS201", """
+s_kept = 1.0
+with tl.scratch_scope():
+    s = tl.load(x[0, :])
+    s = tl.exp(s)
+b = tl.load(x[1, :])
+tl.store(o[:], s + b * s_kept)
+""", lambda x: np.exp(x[0]) + x[1]),
 ]  # fmt: skip
 
 FILLING = [
@@ -408,6 +451,14 @@ for j in range(16):
     big = tl.broadcast_to(tl.load(x[j, 0:1]), (32768,)) * 1.0
     tl.store(o[j : j + 1], big[0:1])
 """, lambda x: x[:16, 0], (16,)),
+    Case("a loop that runs again and again, each time from where it began", "KS101", """
+for i in range(3):
+    with tl.scratch_scope():
+        acc = tl.zeros((32768,), tl.float32)
+        for j in range(8):
+            acc = acc + tl.broadcast_to(tl.load(x[i * 8 + j, 0:1]), (32768,))
+        tl.store(o[i : i + 1], acc[0:1])
+""", lambda x: x[:24, 0].reshape(3, 8).sum(axis=1), (3,)),
     Case("a carried sum", "KS101", """
 acc = tl.zeros((32768,), tl.float32)
 for j in range(16):
@@ -442,6 +493,18 @@ for j in range(4):
         tl.dot(a, a, acc=acc)
 tl.store(o[:, :], acc)
 """, lambda x: sum(t @ t for t in x.astype(np.float32).reshape(4, 8, 8)).astype(np.float16), (8, 8), dtype="f16"),
+    Case("added to by a helper", "KS601", """
+def add(acc, row):
+    tl.copy_to(acc, acc + row)
+
+@ks.kernel
+def kernel(x, o):
+    acc = tl.zeros((8,), tl.float16)
+    for j in range(32):
+        with tl.scratch_scope():
+            add(acc, tl.load(x[j, :]))
+    tl.store(o[:], acc)
+""", lambda x: total(x.astype(np.float32)).astype(np.float16), dtype="f16"),
 ]  # fmt: skip
 
 LINES = [
@@ -545,6 +608,25 @@ for j in range(2):
     with tl.scratch_scope():
         tl.store(o[j, :], tl.load(x[j + 1, :]) * w)
 """, lambda x: x[1:3] * x[0], (2, 8)),
+    Case("a result whose line calls plain functions", "KS302", """
+a = tl.load(x[min(0, 1), :])
+b = a * float(max(2, len("of")))
+tl.store(o[:], a)
+""", lambda x: x[0]),
+    Case("a result that is written again, never read", "KS302", """
+a = tl.load(x[0, :])
+tl.store(o[:], a)
+def twice(acc, row):
+    acc = row * 2.0
+twice(a, a)
+""", lambda x: x[0]),
+    Case("a load within an expression, its names taken", "KS303", """
+x_tile = tl.load(x[0:16, :])
+for _ in range(8):
+    x_tile = tl.tanh(x_tile)
+x_tile_2 = 1.0
+tl.store(o[:, :], tl.exp(x_tile) * tl.load(x[16:32, :]) * x_tile_2)
+""", lambda x: np.exp(tanh(x[:16])) * x[16:], (16, 8)),
     Case("a store that leaves its tensor", "KS501", """
 for j in range(5):
     with tl.scratch_scope():
@@ -575,124 +657,3 @@ tl.store(o[:], h)
 ]  # fmt: skip
 
 CASES = [*KEEPING, *WIDENING, *FILLING, *SCOPING, *OVERFLOW, *LINES]
-
-#: Kernels whose findings have no change that is sure to be right: (name, code, text).
-ADVICE = [
-    ("the old value is read, too", "KS201", """
-m = tl.load(x[0, :])
-old = m
-for j in range(1, 4):
-    with tl.scratch_scope():
-        m = tl.maximum(m, tl.load(x[j, :]))
-tl.store(o[:], m - old)
-"""),
-    ("the value before is read after the new one", "KS201", """
-m = tl.load(x[0, :])
-for j in range(1, 4):
-    with tl.scratch_scope():
-        before = m
-        m = tl.maximum(m, tl.load(x[j, :]))
-        tl.store(o[:], m - before)
-"""),
-    ("a ragged tile", "KS201", """
-for j in range(2):
-    with tl.scratch_scope():
-        t = tl.load(x[0 : 4 + j, :])
-    tl.store(o[:], tl.sum(t, axis=0))
-"""),
-    ("a view of a result without a name", "KS201", """
-with tl.scratch_scope():
-    row = (tl.load(x[0:2, :]) + 1.0)[1, :]
-b = tl.load(x[1, :])
-tl.store(o[:], row + b)
-"""),
-    ("two names at once", "KS201", """
-with tl.scratch_scope():
-    a, b = tl.load(x[0, :]), tl.load(x[1, :])
-c = tl.load(x[2, :])
-tl.store(o[:], a + b + c)
-"""),
-    ("the wrong half is read", "KS204", """
-both = tl.empty((2, 8), tl.float32)
-for j in range(2):
-    tl.load(x[j, :], out=both[j, :])
-    tl.store(o[:], both[(j + 1) % 2, :])
-"""),
-    ("a comprehension", "KS103", """
-for j in range(2):
-    [tl.store(o[:], tl.load(x[i, :]) * 2.0) for i in range(8)]
-"""),
-    ("an inner loop's own sum", "KS103", """
-for j in range(4):
-    acc = tl.load(x[j, :]) * 1.0
-    for i in range(8):
-        acc = acc + tl.load(x[i, :])
-    tl.store(o[:], acc)
-"""),
-    ("calls by map", "KS103", """
-def step(j):
-    tl.store(o[:], tl.load(x[j, :]) * 2.0)
-for _ in range(2):
-    list(map(step, range(8)))
-"""),
-    ("a name that is read on", "KS301", """
-with tl.scratch_scope():
-    a = tl.load(x[0, :])
-    print(a)
-tl.store(o[:], tl.load(x[1, :]))
-"""),
-    ("what it reads has no other reader", "KS302", """
-a = tl.load(x[0, :])
-b = tl.exp(a)
-tl.store(o[:], tl.load(x[1, :]))
-"""),
-    ("the sum so far is used in the loop", "KS601", """
-acc = tl.zeros((8,), tl.float16)
-for j in range(4):
-    with tl.scratch_scope():
-        tl.copy_to(acc, acc + tl.load(x[j, :]).to(tl.float16))
-        tl.store(o[:], acc.to(tl.float32))
-"""),
-    ("only some loads repeat", "KS503", """
-for m in range(4):
-    with tl.scratch_scope():
-        a = tl.load(x[m, :])
-        acc = tl.zeros((8,), tl.float32)
-        for n in range(m + 1):
-            with tl.scratch_scope():
-                tl.copy_to(acc, acc + a * tl.load(x[n, :]))
-        tl.store(o[:], acc)
-"""),
-    ("the handle is written before the second load is used up", "KS503", """
-a = tl.load(x[0, :])
-b = tl.load(x[0, :])
-tl.copy_to(a, a + 1.0)
-tl.store(o[:], a * b)
-"""),
-    ("what is loaded depends on what lies between", "KS303", """
-left = tl.load(x[0:4, :])
-for row in range(8):
-    left = tl.tanh(left)
-right = tl.load(x[row - 3 : row + 1, :])
-tl.store(o[:], tl.sum(left * right, axis=0))
-"""),
-    ("two calls of a helper on one line", "KS303", """
-def wide(row):
-    h = tl.load(row)
-    for _ in range(8):
-        h = tl.tanh(h)
-    return h
-
-@ks.kernel
-def kernel(x, o):
-    tl.store(o[:], wide(x[0, :]) + wide(x[1, :]))
-"""),
-    ("a handle of the first half is read in the second", "KS104", """
-with tl.scratch_scope():
-    a = tl.load(x[0, :])
-    left = tl.load(x[0:16, :])
-    tl.store(o[:], tl.sum(left, axis=0))
-    right = tl.load(x[16:32, :])
-    tl.store(o[:], tl.sum(tl.exp(right), axis=0) + a)
-"""),
-]  # fmt: skip

@@ -13,9 +13,11 @@ import pytest
 import kernscope as ks
 from kernscope.linter import LintReport
 from kernscope.linter.edits import Edit, Fix, apply_edits
+from kernscope.machine.description import parse_machine
 
 from .conftest import HEADER
-from .fixcases import ADVICE, CASES, Case, X
+from .fixcases import CASES, Case, X
+from .unsurecases import ADVICE, Advice
 
 Load = Callable[[str], ks.Kernel]
 
@@ -28,7 +30,7 @@ def source(text: str) -> str:
     return HEADER + "@ks.kernel\ndef kernel(x, o):\n" + "".join(f"    {line}\n" for line in body.splitlines())
 
 
-def arguments(case: Case) -> tuple[Any, Any]:
+def arguments(case: Case | Advice) -> tuple[Any, Any]:
     """A case's tensors: what it loads has the dtype of what it stores."""
     return X.astype(np.float16 if case.dtype == "f16" else np.float32), ks.hbm(case.shape, case.dtype)
 
@@ -72,14 +74,92 @@ def test_following_the_help_helps(load_kernel: Load, case: Case) -> None:
     np.testing.assert_allclose(got.astype(np.float32), case.meant(X), rtol=1e-5, err_msg=text)
 
 
-@pytest.mark.parametrize(("name", "code", "text"), ADVICE, ids=lambda value: value if " " in str(value) else None)
-def test_what_is_not_sure_to_be_right_is_no_edit(load_kernel: Load, name: str, code: str, text: str) -> None:
+@pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: f"{advice.code}: {advice.name}")
+def test_what_is_not_sure_to_be_right_is_no_edit(load_kernel: Load, advice: Advice) -> None:
     """The finding is there, and its help is advice."""
-    shape = (8,)
-    report = ks.lint(load_kernel(source(text)), X, ks.hbm(shape, "f32"))
-    findings = report.of(code)
+    report = ks.lint(load_kernel(source(advice.text)), *arguments(advice))
+    findings = report.of(advice.code)
     assert findings, str(report)
     assert [d.fixes for d in findings] == [()] * len(findings), findings[0].fixes
+
+
+#: Two memories that every engine reaches.
+TWO_MEMORIES = """
+name = "two"
+clock_ghz = 1.0
+[memory]
+hbm = { scope = "global" }
+far = { bytes = 65536, align = 16 }
+near = { bytes = 65536, align = 16 }
+[engine.dma]
+kind = "transfer"
+reads = ["hbm", "far", "near"]
+writes = ["hbm", "far", "near"]
+ops = ["load", "store"]
+bytes_per_ns = 64
+[engine.vector]
+kind = "elementwise"
+reads = ["far", "near"]
+writes = ["far", "near"]
+lanes = 64
+startup_cycles = 0
+[place]
+default = "far"
+"""
+
+
+@pytest.mark.parametrize(("space", "proposed"), [("far", True), ("near", False)])
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (
+            "KS201",
+            """
+with tl.scratch_scope():
+    s = tl.load(x[0, :], space="SPACE")
+tl.store(o[:], s + tl.load(x[1, :]))
+""",
+        ),
+        (
+            "KS201",
+            """
+s = tl.load(x[2, :])
+with tl.scratch_scope():
+    s = tl.load(x[0, :], space="SPACE")
+tl.store(o[:], s + tl.load(x[1, :]))
+""",
+        ),
+        (
+            "KS503",
+            """
+a = tl.load(x[0, :])
+b = tl.load(x[0, :], space="SPACE")
+tl.store(o[:], a * b)
+""",
+        ),
+    ],
+)
+def test_no_edit_brings_a_value_into_another_memory(
+    load_kernel: Load, code: str, text: str, space: str, proposed: bool
+) -> None:
+    """A new handle lies where results go, an old one where it is: a value that was put elsewhere is left there."""
+    kernel = load_kernel(source(text.replace("SPACE", space)))
+    report = ks.lint(kernel, X, ks.hbm((8,), "f32"), machine=parse_machine(TWO_MEMORIES, "two.toml"))
+    assert [bool(d.fixes) for d in report.of(code)] == [proposed], str(report)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.code not in ("KS001", "KS501")],
+    ids=lambda case: f"{case.code}: {case.name}",
+)
+def test_a_source_that_has_changed_is_not_edited(load_kernel: Load, tmp_path: Path, case: Case) -> None:
+    """Lines of another text than was traced are no place for an edit; what is found is found all the same."""
+    graph = ks.trace(load_kernel(source(case.text)), *arguments(case), on_overflow="record")
+    (tmp_path / "kernel.py").write_text("changed = True\n" + source(case.text), encoding="utf-8")
+    report = ks.lint(graph)
+    assert [d for d in report if d.fixes] == []
+    assert case.code in {d.code for d in report}, str(report)
 
 
 def test_edits_are_applied_from_the_end() -> None:

@@ -44,6 +44,64 @@ def judge(load_kernel: Load, case: Case, rewrite: str) -> None:
             np.testing.assert_allclose(got.astype(np.float32), meant, rtol=1e-5, err_msg=changed)
 
 
+#: Other ways to give a name its value; to give it another one; to load within an expression; to name it elsewhere.
+ASSIGNED = {"with an annotation", "to two names", "to a tuple", "as an expression"}
+GIVEN = {"given before", "given behind", "given again", "deleted never"}
+FUNCTIONS = {"by a lambda", "by a comprehension", "by a generator"}
+WITHIN = {*FUNCTIONS, "by a conditional", "by a walrus", "by a subscript", "by and"}
+NAMED = {"names read by a closure", "names of the module"}
+BLOCKS = {"under a condition", "in a try", "in a handler", "in a match", "in an else"}
+#: By code and case, the ways in which it is written so that no edit is sure to be right, and none is proposed.
+UNSURE = {
+    ("KS001", "a comment without a code"): set(REWRITES),  # the syntax tree knows no comments
+    ("KS101", "a carried sum"): ASSIGNED | FUNCTIONS | {"by a walrus"},
+    ("KS103", "read by the next iteration above the line that makes it"): ASSIGNED | WITHIN,
+    ("KS103", "the last iteration's result"): ASSIGNED | FUNCTIONS | {"in a function"},
+    ("KS104", "two steps"): set(),
+    ("KS201", "augmented"): {"by a walrus"},
+    ("KS201", "under another name"): ASSIGNED | {"by a walrus"},
+    ("KS201", "a load that is read after its scope"): ASSIGNED | WITHIN - {"by a lambda"},
+    ("KS201", "in each iteration"): ASSIGNED | {"by a walrus", "in a function"},
+    ("KS201", "an empty handle"): ASSIGNED | GIVEN | {"in a match"},
+    ("KS202", "loaded into"): ASSIGNED | WITHIN - {"by a lambda"},
+    ("KS203", "a copy that is lost"): ASSIGNED | NAMED | {"given again"},
+    ("KS204", "a product's accumulator"): set(),
+    ("KS206", "a scope that is never entered"): set(),
+    ("KS301", "a load that nobody reads"): ASSIGNED | WITHIN | NAMED | {"given again", "names read on"},
+    ("KS302", "a result within a loop"): ASSIGNED | NAMED | {"given again", "names read on"},
+    ("KS303", "a load that could come before"): BLOCKS
+    | WITHIN - {"by a walrus", "by a subscript"}
+    | {"in a loop of one", "with an annotation", "with more keywords"},
+    ("KS501", "a store that leaves its tensor"): {"with more keywords"},
+    ("KS503", "a load that repeats another, with a name"): ASSIGNED | GIVEN | WITHIN | {"with more keywords"},
+    ("KS503", "a load that is the same in each iteration"): BLOCKS
+    | GIVEN
+    | WITHIN - {"by a walrus", "by a subscript"}
+    | {"with an annotation", "with more keywords"},
+    ("KS601", "in a nested loop, used twice"): ASSIGNED | GIVEN | {"with more keywords"},
+}
+
+
+def named(code: str, name: str) -> Case:
+    return next(case for case in CASES if (case.code, case.name) == (code, name))
+
+
+def test_every_code_has_a_case_written_in_all_ways() -> None:
+    """What of it is sure is said for every rule that proposes edits."""
+    assert {code for code, _ in UNSURE} == {case.code for case in CASES}
+
+
+@pytest.mark.parametrize(("code", "name"), UNSURE, ids=lambda value: str(value))
+def test_an_edit_is_proposed_where_it_is_sure_to_be_right(load_kernel: Load, code: str, name: str) -> None:
+    """In which ways of writing a kernel its finding has a fix, and in which its help is advice."""
+    case, without = named(code, name), set()
+    for rewrite, change in REWRITES.items():
+        report = ks.lint(load_kernel(change(source(case.text))), *arguments(case), select=[code])
+        if not any(d.fixes for d in report.of(code)):
+            without.add(rewrite)
+    assert without == UNSURE[code, name]
+
+
 def one_of_each_code(number: int) -> Iterable[Case]:
     """A case of every code, another one for every number."""
     by_code: dict[str, list[Case]] = {}

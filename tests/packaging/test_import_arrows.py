@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Folder -> packages of others it may import. Only `backends` knows a drawing library, or networkx.
 MAY_USE: dict[str, set[str]] = {
-    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numba", "numpy"},
+    "ir": {"attr", "attrs", "cattrs", "ml_dtypes", "numba", "numpy", "scipy"},
     "tracer": {"attr", "attrs", "ml_dtypes", "numpy"},
     "memory": {"attr", "attrs", "numpy"},
     "machine": {"attr", "attrs", "numpy"},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import io
 import pickle
 from collections.abc import Callable
 from functools import partial
@@ -103,5 +105,18 @@ def test_errors_travel(name: str) -> None:
     if not (isinstance(kind, type) and issubclass(kind, ks.KernscopeError)):
         return
     error = kind("message", help="help").at(GRAPH[1].location)
-    back = pickle.loads(pickle.dumps(error))
-    assert (type(back), str(back), back.places) == (kind, str(error), error.places)
+    for back in (pickle.loads(pickle.dumps(error)), copy.copy(error), pickle.loads(_dumps_of_dask(error))):
+        assert (type(back), str(back), back.places) == (kind, str(error), error.places)
+
+
+def _dumps_of_dask(error: ks.KernscopeError) -> bytes:
+    """As a process pickles that has imported Dask; as usual where it is not installed."""
+    written = io.BytesIO()
+    pickler = pickle.Pickler(written)
+    try:
+        support = importlib.import_module("tblib.pickling_support")
+    except ModuleNotFoundError:
+        return pickle.dumps(error)
+    pickler.dispatch_table = {type(error): support.pickle_exception}
+    pickler.dump(error)
+    return written.getvalue()

@@ -1,5 +1,6 @@
 """Whose a handle is: of one trace, one rank and one thread. What else uses it is refused, with both places."""
 
+import contextvars
 import copy
 import functools
 import pickle
@@ -199,6 +200,34 @@ def test_functions_called_in_another_thread_are_refused_as_operators_are(use: Ca
         thread.join()
 
     error = failure(kernel)
+    assert type(error) is ks.OtherThreadError and error.places[0][1].file == HERE
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda h, x: tl.exp(h),
+        lambda h, x: h + 1.0,
+        lambda h, x: tl.load(x),
+        lambda h, x: tl.store(x, h),
+        lambda h, x: tl.empty((4,), tl.float32),
+        lambda h, x: tl.zeros((4,), tl.float32),
+        lambda h, x: tl.send("next", h),
+        lambda h, x: tl.recv_async("prev", (4,), tl.float32),
+        lambda h, x: tl.composite("gemm", tl.ref(x), tl.ref(x)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_takes_the_context_with_it_records_nothing_either(use: Callable[[Any, Any], Any]) -> None:
+    """As ``asyncio.to_thread`` does: there the trace is known, and is refused."""
+
+    def kernel(x: Any) -> None:
+        h, context = tl.load(x), contextvars.copy_context()
+        thread = threading.Thread(target=lambda: context.run(use, h, x))
+        thread.start()
+        thread.join()
+
+    error = failure(kernel, ranks=2)
     assert type(error) is ks.OtherThreadError and error.places[0][1].file == HERE
 
 

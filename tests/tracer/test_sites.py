@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -335,6 +336,17 @@ def test_source_that_cannot_be_read_has_lines_but_no_names() -> None:
         ("<made>", 3),
     ]
     assert names(graph) == ["", ""]
+
+
+def test_names_are_those_of_the_source_as_it_is_now(tmp_path: Path) -> None:
+    """A module is changed and loaded again in one process, as a notebook or an editor does."""
+    path, found = tmp_path / "kernel.py", []
+    for name in ("first", "second_one"):
+        path.write_text(f"from kernscope import tl\ndef kernel(x):\n    {name} = tl.load(x)\n")
+        scope: dict[str, Any] = {}
+        exec(compile(path.read_text(), str(path), "exec"), scope)
+        found += names(ks.trace(scope["kernel"], X))
+    assert found == ["first", "second_one"]
 
 
 @pytest.mark.parametrize("name", ["größe", "타일"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -362,3 +363,30 @@ def test_programs_that_write_one_element_are_told(
     assert run("races.py") == 0
     told = [line.strip() for line in capsys.readouterr().out.splitlines() if "unjudged" in line]
     assert told == [f"unjudged  {text}" for text in said]
+
+
+def test_plain_functions_of_the_host_find_bare_numbers_in_a_kernel(tmp_path: Path) -> None:
+    """A library's helper asks whether a number is a `tl.constexpr`, and takes its `.value` only then; a kernel's own
+    question is answered with yes."""
+    source = """
+import triton
+import triton.language as tl
+
+def unwrapped(o):
+    return o.value if isinstance(o, tl.constexpr) else o
+
+@tl.constexpr
+def wider(bits: tl.constexpr, signed: tl.constexpr) -> tl.dtype:
+    return tl.core.get_int_dtype(2 * unwrapped(bits), unwrapped(signed))
+
+@triton.jit
+def kernel(out_ptr, BITS: tl.constexpr):
+    tl.static_assert(isinstance(BITS, tl.constexpr))
+    tl.store(out_ptr, tl.full((), -1, tl.int32).to(wider(BITS, False)) >> BITS)
+"""
+    script = tmp_path / "helpers.py"
+    script.write_text(source, encoding="utf-8")
+    out = np.zeros(1, np.uint64)
+    with ks.triton.session():
+        runpy.run_path(str(script))["kernel"][(1,)](out, 32)
+    assert out.tolist() == [2**32 - 1]

@@ -134,6 +134,27 @@ def test_a_product_takes_several_dimensions_of_batches() -> None:
     same_in_turn(made, {"o_ptr": out})
 
 
+# --- long chains ------------------------------------------------------------------------------------------------------
+
+
+def places_in_a_loop(x_ptr, o_ptr, n, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    best = tl.full((N,), -float("inf"), tl.float32)
+    where = tl.zeros((N,), tl.int32)
+    for k in range(n):
+        x = tl.load(x_ptr + k * N + tl.arange(0, N))
+        where = tl.where(x > best, k, where)
+        best = tl.maximum(x, best)
+    tl.store(o_ptr + tl.arange(0, N), where)
+
+
+def test_what_a_long_loop_makes_of_integers_is_recorded_when_it_is_stored() -> None:
+    """A chain of a thousand lazy values, each made of the one before."""
+    x, out = RNG.standard_normal((1000, 4), np.float32), np.zeros(4, np.int32)
+    made = launched(places_in_a_loop, 1, x, out, 1000, N=4)
+    assert np.array_equal(out, x.argmax(0))
+    same_in_turn(made, {"o_ptr": out})
+
+
 # --- refused, with the line -------------------------------------------------------------------------------------------
 
 

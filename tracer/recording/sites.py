@@ -181,6 +181,7 @@ class SiteTable:
     def _assigned(self, file: str) -> dict[_Position, str | None]:
         known = self._assignments.get(file)
         if known is None:
+            linecache.checkcache(file)  # a module that was reloaded has other lines than before
             known = self._assignments[file] = _assignments("".join(linecache.getlines(file)))
         return known
 

@@ -102,16 +102,13 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 class _Constexpr(type):
-    """In a kernel every plain Python value is a compile-time one."""
+    """In a kernel ``constexpr(x)`` is ``x``; plain functions of the host find no other than those that were made."""
 
     def __call__(cls, value: Any = None) -> Any:
         return bare(value) if CURRENT.get() is not None else Constexpr(value)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        if isinstance(value, Constexpr):
-            return True
-        plain = isinstance(value, bool | int | float | str | None)
-        return plain and CURRENT.get() is not None
+        return isinstance(value, Constexpr)
 
 
 class constexpr(metaclass=_Constexpr):

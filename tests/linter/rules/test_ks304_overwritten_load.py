@@ -110,6 +110,29 @@ def test_it_is_silent_where_every_load_is_read_or_keeps_a_part(lint: Lint, text:
     assert [d.code for d in lint(text, X, X)] == []
 
 
+def test_the_load_that_was_read_is_named_where_it_is_the_kernels_first_line(lint: Lint) -> None:
+    """And the line that writes over the lost one, where that is another."""
+    text = """
+a, b = tl.load(x[0:4, :]), tl.load(x[4:8, :])
+tl.load(x[8:12, :], out=b)
+tl.store(o[0:4, :], b)
+"""
+    (found,) = lint(body(text), X, X, select=["KS304"])
+    assert [(place.role, place.location.line) for place in found.locations] == [
+        ("loads `x[4:8, 0:8]` here", 6),
+        ("written over here", 7),
+        ("store reads `x[8:12, 0:8]` here, the load of line 7, in the place of `x[4:8, 0:8]`", 8),
+    ]
+    one = "slots = []\nfor i in range(2):\n    slots.append(tl.load(x[0:4, :]))\n"
+    text = f"{one}tl.store(o[0:4, :], slots[0])\ntl.copy_to(slots[1], slots[0])\ntl.store(o[4:8, :], slots[1])"
+    (found,) = lint(body(text), X, X, select=["KS304"])
+    assert [place.role for place in found.locations] == [
+        "loads `x[0:4, 0:8]` here",
+        "written over here",
+        "store reads `x[0:4, 0:8]` here, the load of line 8, in the place of `x[0:4, 0:8]`",
+    ]
+
+
 @pytest.mark.parametrize(
     "writes",
     [

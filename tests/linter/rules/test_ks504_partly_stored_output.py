@@ -109,6 +109,13 @@ def test_a_store_beyond_the_edge_is_the_other_rules_fault(load_kernel: Any) -> N
     assert [d.code for d in over] == ["KS502"]
 
 
+@pytest.mark.parametrize("beyond", ["tl.load(o[0:1, 0:12])", "tl.store(x[4:12, :], h)"])
+def test_another_fault_beyond_an_edge_hides_nothing(lint: Lint, beyond: str) -> None:
+    """A load beyond the output's edge, a store beyond another tensor's."""
+    text = f"h = tl.load(x[:, :])\ntl.store(o[0:2, :], h[0:2, :])\n{beyond}"
+    assert [d.code for d in lint(body(text), X, X, select=["KS501", "KS504"])] == ["KS501", "KS504"]
+
+
 def test_the_ranks_together_store_all_of_it(lint: Lint) -> None:
     """The union of their stores counts; a rank that leaves its part out is found."""
     text = """

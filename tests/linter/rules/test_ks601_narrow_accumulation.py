@@ -107,6 +107,7 @@ def test_an_assignment_that_goes_around_the_loop_is_found(lint: Lint) -> None:
         ("a wide sum of narrow values", "acc = tl.zeros((8, 8), tl.float32)", "tl.copy_to(acc, acc + tl.load(x[:, :]))"),
         ("a product with itself", ZEROS, "tl.copy_to(acc, acc * (acc * acc + 1.0))"),
         ("a normalisation", ZEROS, "tl.copy_to(acc, acc / (tl.sum(acc, axis=1, keep_dims=True) + 1.0))"),
+        ("a reciprocal", ZEROS, "tl.copy_to(acc, 1.0 / acc + tl.load(x[:, :]))"),
         ("scaling alone", ZEROS, "tl.copy_to(acc, acc * 0.5)"),
         ("a wide accumulator of a dot", "acc = tl.zeros((8, 8), tl.float32)", "a = tl.load(x[:, :])\ntl.dot(a, a, acc=acc)"),
     ],

@@ -11,7 +11,8 @@ from typing import Any
 
 from ....ir.errors import TritonCompileError, TritonNameError, did_you_mean
 from .. import language
-from ..constexpr import constexpr
+from ..constexpr import bare, constexpr
+from ..values.types import int_type
 from . import testing
 from .driver import Driver, GPUTarget
 from .internal_testing import CANONICAL_TYPES, internal_testing
@@ -216,16 +217,16 @@ def _language_modules(module: Any) -> None:
     refused = language.REFUSED
     libdevice = dict(language.LIBDEVICE)
     module("triton.language", names, refused)
-    module("triton.language.core", {**names, "_unwrap_if_constexpr": lambda x: getattr(x, "value", x)}, refused)
+    module("triton.language.core", {**names, "_unwrap_if_constexpr": bare, "get_int_dtype": int_type}, refused)
     module("triton.language.standard", names, refused)
     module("triton.language.math", language.MATH)
     module("triton.language.random", language.RANDOM)
     module("triton.language.extra")
-    module("triton.language.extra.libdevice", libdevice)
-    module("triton.language.libdevice", libdevice)
+    module("triton.language.extra.libdevice", libdevice, language.REFUSED_LIBDEVICE)
+    module("triton.language.libdevice", libdevice, language.REFUSED_LIBDEVICE)
     for backend in ("cuda", "hip"):
         module(f"triton.language.extra.{backend}", language.EXTRA, language.REFUSED_EXTRA)
-        module(f"triton.language.extra.{backend}.libdevice", libdevice)
+        module(f"triton.language.extra.{backend}.libdevice", libdevice, language.REFUSED_LIBDEVICE)
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from ..values.value import Value, lift
 from . import arithmetic, control, memory, reducing, shapes
 from .builtins import BUILTINS
 from .descriptors import Descriptor
+from .libdevice import LIBDEVICE, REFUSED_LIBDEVICE
 from .random import RANDOM
 
-__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED", "REFUSED_EXTRA"]
+__all__ = ["BUILTINS", "EXTRA", "LIBDEVICE", "MATH", "NAMES", "RANDOM", "REFUSED", "REFUSED_EXTRA", "REFUSED_LIBDEVICE"]
 
 #: Functions of numbers: ``tl.exp``, ``tl.math.exp``.
 MATH: dict[str, Any] = {
@@ -121,54 +122,6 @@ NAMES: dict[str, Any] = {
     "xor_sum": reducing.xor_sum,
     "zeros": shapes.zeros,
     "zeros_like": shapes.zeros_like,
-}
-
-#: ``triton.language.extra.libdevice``, by name.
-LIBDEVICE: dict[str, Any] = {
-    **MATH,
-    "rint": arithmetic.FUNCTIONS["round"],
-    "nearbyint": arithmetic.FUNCTIONS["round"],
-    "fast_expf": arithmetic.FUNCTIONS["exp"],
-    "fast_logf": arithmetic.FUNCTIONS["log"],
-    "fast_dividef": arithmetic.fdiv,
-    "isnan": arithmetic.is_nan,
-    "isinf": arithmetic.is_infinite,
-    "isfinited": arithmetic.is_finite,
-    "finitef": arithmetic.is_finite,
-    "signbit": arithmetic.sign_bit,
-    "atan2": arithmetic.two("atan2"),
-    "hypot": arithmetic.two("hypot"),
-    "copysign": arithmetic.two("copysign"),
-    "nextafter": arithmetic.two("nextafter"),
-    "erfc": arithmetic.erfc,
-    "exp10": arithmetic.exp10,
-    "fast_exp10f": arithmetic.exp10,
-    "fast_tanf": arithmetic.FUNCTIONS["tan"],
-    "fast_log10f": arithmetic.FUNCTIONS["log10"],
-    "rsqrt_rn": arithmetic.FUNCTIONS["rsqrt"],
-    "fma_rn": arithmetic.fma,
-    "rcp_rn": arithmetic.reciprocal,
-    "mulhi": arithmetic.umulhi,
-    "fdim": arithmetic.positive_difference,
-    "saturatef": arithmetic.saturated,
-    "float_as_int": shapes.bits_as("int32"),
-    "float_as_uint": shapes.bits_as("uint32"),
-    "int_as_float": shapes.bits_as("float32"),
-    "uint_as_float": shapes.bits_as("float32"),
-    "double_as_longlong": shapes.bits_as("int64"),
-    "longlong_as_double": shapes.bits_as("float64"),
-    "fmod": arithmetic.two("rem"),
-    "fast_sinf": arithmetic.FUNCTIONS["sin"],
-    "fast_cosf": arithmetic.FUNCTIONS["cos"],
-    "fast_tanhf": arithmetic.FUNCTIONS["tanh"],
-    "fast_log2f": arithmetic.FUNCTIONS["log2"],
-    "fast_powf": arithmetic.power,
-    "fmax": arithmetic.maximum,
-    "fmin": arithmetic.minimum,
-    "fabs": arithmetic.FUNCTIONS["abs"],
-    "mul_rn": arithmetic.two("mul"),
-    "add_rn": arithmetic.two("add"),
-    "sub_rn": arithmetic.two("sub"),
 }
 
 #: ``triton.language.extra.cuda`` and the like: launches run one after the other, each begins when all before are done.

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ....ir import dtypes
-from ....ir.ops import OPERATIONS
+from ....ir.ops import OPERATIONS, Family
 from ..constexpr import bare
+from ..values.arithmetic import FLOATING, elementwise, is_float
 from ..values.arithmetic import cast as cast_value
-from ..values.arithmetic import elementwise, is_float
 from ..values.value import Running, Value, lift
 from . import shapes
 
 __all__ = [
-    "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "maximum", "minimum", "power", "two", "umulhi",
-    "where",
+    "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "function", "maximum", "minimum", "power",
+    "two", "umulhi", "where",
 ]  # fmt: skip
 
 _F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -51,44 +51,9 @@ def two(operation: str) -> Callable[..., Value]:
 #: Functions of one operand, by their names in ``tl``, ``tl.math`` and ``libdevice``.
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     name: function(name)
-    for name in [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "erf",
-        "floor",
-        "ceil",
-        "abs",
-        "sigmoid",
-        "tanh",
-        "round",
-    ]
+    for name, operation in OPERATIONS.items()
+    if operation.family is Family.UNARY and (name in FLOATING or name in ("floor", "ceil", "abs", "round"))
 }
-FUNCTIONS.update(
-    (name, function(name))
-    for name in [
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "log1p",
-        "expm1",
-        "log10",
-        "cbrt",
-        "trunc",
-    ]
-    if name in OPERATIONS
-)
 
 
 class PropagateNan(enum.Enum):
@@ -111,51 +76,6 @@ def _extremum(name: str, of_numbers: str) -> Callable[..., Value]:
 
 maximum, minimum = _extremum("maximum", "fmax"), _extremum("minimum", "fmin")
 power = two("pow")
-
-
-def is_nan(x: Any) -> Value:
-    """Whether a number is none."""
-    return elementwise("ne", lift(x), lift(x))
-
-
-def is_infinite(x: Any) -> Value:
-    """Whether a number is infinite."""
-    return elementwise("eq", elementwise("abs", lift(x)), float("inf"))
-
-
-def is_finite(x: Any) -> Value:
-    """Whether a number is neither infinite nor none."""
-    return elementwise("lt", elementwise("abs", lift(x)), float("inf"))
-
-
-def sign_bit(x: Any) -> Value:
-    """Whether a number's sign is negative, also that of a zero."""
-    return elementwise("lt", elementwise("copysign", 1.0, lift(x)), 0.0)
-
-
-def erfc(x: Any) -> Value:
-    """One less the error function."""
-    return elementwise("sub", 1.0, elementwise("erf", lift(x)))
-
-
-def exp10(x: Any) -> Value:
-    """Ten to the power x."""
-    return elementwise("pow", 10.0, lift(x))
-
-
-def reciprocal(x: Any) -> Value:
-    """One over x."""
-    return elementwise("div", 1.0, lift(x))
-
-
-def positive_difference(x: Any, y: Any) -> Value:
-    """``x - y`` where that is above 0, else 0."""
-    return elementwise("maximum", elementwise("sub", lift(x), y), 0.0)
-
-
-def saturated(x: Any) -> Value:
-    """x kept between 0 and 1."""
-    return elementwise("minimum", elementwise("maximum", lift(x), 0.0), 1.0)
 
 
 def where(condition: Any, x: Any, y: Any) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from ..constexpr import bare
+from ..constexpr import bare, constexpr
 from ..values.value import Value
 from . import arithmetic, control
 
@@ -38,7 +38,14 @@ def _float(x: Any = 0.0) -> Any:
     return x if isinstance(x, Value) else float(x)
 
 
+def _isinstance(value: Any, kinds: Any) -> bool:
+    """Every plain value that a kernel holds is a compile-time one."""
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    return isinstance(value, kinds) or (constexpr in kinds and isinstance(value, bool | int | float | str | None))
+
+
 BUILTINS: dict[str, Any] = {
+    "isinstance": _isinstance,
     "range": control.range_,
     "min": _extremum(builtins.min, arithmetic.minimum),
     "max": _extremum(builtins.max, arithmetic.maximum),

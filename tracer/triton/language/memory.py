@@ -127,11 +127,13 @@ def store_descriptor(desc: Any, offsets: Sequence[Any], value: Any) -> None:
 
 @lru_cache(maxsize=256)
 def _discarding(code: CodeType) -> frozenset[int]:
-    """The calls of a code object whose result is thrown away, by their place in it."""
-    found, before = [], -1
+    """The calls of a code object whose result is thrown away, by their place in it. A running call stands at its
+    instruction, or, once Python has specialised it, anywhere in the cache behind that."""
+    found: list[int] = []
+    before = -1
     for instruction in dis.get_instructions(code):
         if instruction.opname == "POP_TOP":
-            found.append(before)
+            found += range(before, instruction.offset)
         before = instruction.offset
     return frozenset(found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import LIBDEVICE, NAMES, RANDOM, REFUSED
+from . import LIBDEVICE, NAMES, RANDOM, REFUSED, REFUSED_LIBDEVICE
 
 __all__ = ["names_table"]
 
@@ -40,8 +40,16 @@ def names_table() -> str:
         refused = REFUSED.get(name)
         rows.append(f"| `{name}` | {'refused' if refused else 'runs'} | {refused or _NOTES.get(name, '')} |")
     functions = ", ".join(f"`{name}`" for name in sorted(LIBDEVICE))
+    reasons: dict[str, list[str]] = {}
+    for name, why in sorted(REFUSED_LIBDEVICE.items()):
+        reasons.setdefault(why, []).append(f"`{name}`")
+    refused_functions = "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items())
     numbers = ", ".join(f"`{name}`" for name in sorted(RANDOM))
-    return "\n".join(rows) + f"\n\nOf `triton.language.random`: {numbers}. Of `libdevice`: {functions}.\n"
+    return (
+        "\n".join(rows)
+        + f"\n\nOf `triton.language.random`: {numbers}. Of `libdevice`: {functions}."
+        + f"\n\nOf `libdevice` are refused: {refused_functions}.\n"
+    )
 
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ import numpy as np
 from ....ir import dtypes
 from ....ir.errors import KernscopeError, ShapeError, TritonCompileError
 from ....ir.layout import Layout, broadcast_shapes, broadcast_to
-from ....ir.ops.atomics import combined
+from ....ir.ops.atomics import combine_at, combined
 from ....ir.source.location import Location
 from ...recording.plans import plain_scalar
 from ...recording.sites import SiteTable
 from ..values.accesses import Access
 from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_float, roots_of
+from ..values.boxes import boxes_of, writable_boxes_of
 from ..values.storage import Storages
 from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
 from .facts import AccessFact, Fact, FactKind
@@ -26,6 +27,8 @@ __all__ = ["Tracing"]
 
 #: A program that asks a lock so often waits for one that has not run.
 _MOST_SWAPS = 10_000
+#: How many values may be recorded within one another.
+_DEEP = 50
 
 
 class Tracing:
@@ -46,6 +49,7 @@ class Tracing:
         self.decided: dict[int, Value] = {}  # by identity; kept, so that no other value can have it
         self.is_synchronised = False
         self._swaps = 0
+        self._depth = 0
 
     # --- places and errors --------------------------------------------------------------------------------------------
 
@@ -83,9 +87,26 @@ class Tracing:
     def handle(self, value: Value) -> Handle:
         """The handle of a value. What had none is recorded now, at the line that made it."""
         if value.handle is None:
+            self._depth += 1
+            if self._depth == _DEEP:
+                self._record_first(value)
             value.handle = self._made(value)
+            self._depth -= 1
         found: Handle = value.handle
         return found
+
+    def _record_first(self, value: Value) -> None:
+        """Record what a value is made of, the innermost first: loops make chains longer than Python calls may nest."""
+        waiting = [(value, False)]
+        while waiting:
+            found, is_ready = waiting.pop()
+            if is_ready:
+                self.handle(found)
+            elif found.handle is None and found.made_by is not None and not (found.is_known and found.is_splat):
+                if found is not value:
+                    waiting.append((found, True))
+                operands = [x for x in found.made_by.operands if isinstance(x, Value)]
+                waiting += [(x, False) for x in reversed(operands) if not (x.is_known and x.is_splat)]
 
     def _made(self, value: Value) -> Handle:
         if value.storage is not None:
@@ -279,17 +300,12 @@ class Tracing:
         access, leaves, stack = self._access(pointer, mask, "read", "a load")
         dtype = access.storage.memory.dtype
         fill = None if other is None else cast(lift(other), dtype)
-        data, inside = self._read(access, leaves)
-        undefined = None
-        if inside is not None and not inside.all():
-            splat = fill is None or fill.is_splat
-            number = (
-                np.zeros((1,) * (len(access.shape) + 1), dtype)
-                if fill is None
-                else under_rank(fill.array, len(access.shape))
-            )
-            data = np.where(inside, data, number if splat else np.zeros((), dtype))
-            undefined = ~inside if fill is None else None
+        splat = fill is None or fill.is_splat
+        number = np.zeros((1,) * (len(access.shape) + 1), dtype)
+        if fill is not None and splat:
+            number = under_rank(fill.array, len(access.shape))
+        data, inside = self._read(access, leaves, number)
+        undefined = None if inside is None or fill is not None else ~inside
         pad: Any = plain_scalar(dtype.type(0))
         if fill is not None and fill.is_splat and fill.is_known:
             column = fill.array.reshape(len(fill.array), -1)[:, 0]
@@ -303,26 +319,28 @@ class Tracing:
             return elementwise("where", mask, found, fill)
         return found
 
-    def _read(self, access: Access, leaves: bool) -> tuple[Array, Array | None]:
-        """What lies there, ``(lanes, *shape)``, and which of it is accessed (None: all)."""
+    def _read(self, access: Access, leaves: bool, number: Array) -> tuple[Array, Array | None]:
+        """What lies there, ``(lanes, *shape)``, a number by lane where nothing is accessed; and which of it is accessed
+        (None: all)."""
         shape = (self.lanes, *access.shape)
-        strided = None if leaves else access.strided()
-        if strided is not None:
-            counts = access.counts()
-            data = np.array(np.broadcast_to(strided, shape))
-            if (counts == math.prod(access.shape)).all():
-                return data, None
-            inside = access.elements()[1]
-            access.forget()
-            return data, None if inside is None else np.broadcast_to(inside, shape)
+        memory = access.storage.memory
+        boxes = None if leaves else boxes_of(access)
+        if boxes is not None:
+            if bool((access.counts() == math.prod(access.shape)).all()) and len(boxes) == 1:
+                return np.array(np.broadcast_to(boxes[0].read(), shape)), None
+            data = np.array(np.broadcast_to(number, shape))
+            for box in boxes:
+                data[(box.lanes, *box.tile)] = box.read()
+            return data, access.inside()
         index, mask = access.elements()
         access.forget()
-        memory = access.storage.memory
-        data = memory.take(index, mode="clip") if len(memory) else np.zeros(index.shape, memory.dtype)
         if leaves:
             there = (index >= 0) & (index < len(memory))
             mask = there if mask is None else mask & there
-        return np.broadcast_to(data, shape), None if mask is None else np.broadcast_to(mask, shape)
+        data = memory.take(index, mode="clip") if len(memory) else np.zeros(index.shape, memory.dtype)
+        if mask is None or mask.all():
+            return np.ascontiguousarray(np.broadcast_to(data, shape)), None
+        return np.where(mask, np.broadcast_to(data, shape), number), np.broadcast_to(mask, (len(mask), *access.shape))
 
     def store(self, pointer: Value, value: Any, mask: Value | None) -> None:
         """``tl.store``."""
@@ -339,12 +357,12 @@ class Tracing:
             handle = handle.view(broadcast_to, access.shape)
         self.tape.add("store", (handle,), (), stack, None, access, self._addresses(pointer, mask))
         data = under_rank(value.array, len(access.shape))
-        counts = access.counts()
-        whole = bool((counts == math.prod(access.shape)).all())
-        strided = access.strided() if whole and not leaves and access.is_disjoint() else None
-        if strided is not None and (len(strided) == self.lanes):
-            self._keep(strided, ..., strided.copy())
-            strided[...] = data
+        boxes = None if leaves else writable_boxes_of(access)
+        if boxes is not None:
+            for box in boxes:
+                memory, where = box.place()
+                self._keep(memory, where, memory[where].copy() if where is ... else memory[where])
+                memory[where] = box.of(data)
             return
         lanes = (self.lanes, *access.shape)
         index, inside = access.elements()
@@ -380,7 +398,7 @@ class Tracing:
         handles = tuple(self._shaped(x, access.shape) for x in operands)
         static, addresses = (("how", how),), self._addresses(pointer, mask)
         layout = Layout.dense(access.shape, storage.layout.dtype)
-        found = Value([self._combine(how, access, operands, leaves)], access.shape, stack=stack)
+        found = Value([self._combine(how, access, operands, leaves, is_used)], access.shape, stack=stack)
         if is_used:
             found.handle = Handle(self.tape.add("fetch", handles, static, stack, layout, access, addresses), layout)
         self.tape.add("atomic", handles, static, stack, None, access, addresses)
@@ -390,7 +408,7 @@ class Tracing:
         handle = self.handle(value)
         return handle if handle.layout.shape == shape else handle.view(broadcast_to, shape)
 
-    def _combine(self, how: str, access: Access, values: Sequence[Value], leaves: bool) -> Array:
+    def _combine(self, how: str, access: Access, values: Sequence[Value], leaves: bool, is_used: bool) -> Array:
         storage = access.storage
         memory, lanes = storage.memory, (self.lanes, *access.shape)
         index, inside = access.elements()
@@ -403,6 +421,8 @@ class Tracing:
         touched = index[keep]
         given, *expected = (np.broadcast_to(under_rank(v.array, len(access.shape)), lanes)[keep] for v in values)
         self._keep(memory, touched, memory[touched])
+        if not is_used and combine_at(how, memory, touched, given):
+            return found
         if len(np.unique(touched)) == len(touched):
             found[keep] = memory[touched]
             memory[touched] = combined(how, memory[touched], given, *expected)

@@ -116,18 +116,21 @@ class Access:
             if self.rest is not None:
                 index = index + self.rest
             index = np.broadcast_to(index, (len(index), *self.shape))
-            mask: Array | None = self.bits
-            if mask is None:
-                for d, m in enumerate(self.axis_masks):
-                    if m is not None:
-                        mask = _along(m, d, rank) if mask is None else mask & _along(m, d, rank)
-            if not self.alive.all():
-                dead = self.alive.reshape((-1,) + (1,) * rank)
-                mask = dead if mask is None else mask & dead
-            if mask is not None:
-                mask = np.broadcast_to(mask, (len(mask), *self.shape))
-            self._elements = index, mask
+            self._elements = index, self.inside()
         return self._elements
+
+    def inside(self) -> Array | None:
+        """The mask, ``(lanes or 1, *shape)`` (None: all)."""
+        rank = len(self.shape)
+        mask: Array | None = self.bits
+        if mask is None:
+            for d, m in enumerate(self.axis_masks):
+                if m is not None:
+                    mask = _along(m, d, rank) if mask is None else mask & _along(m, d, rank)
+        if not self.alive.all():
+            living = self.alive.reshape((-1,) + (1,) * rank)
+            mask = living if mask is None else mask & living
+        return None if mask is None else np.broadcast_to(mask, (len(mask), *self.shape))
 
     def take(self, rows: Sequence[int] | Array) -> Access:
         """The same access of some of the lanes."""
@@ -154,7 +157,7 @@ class Access:
         """Keep the columns, not the elements."""
         self._elements = None
 
-    # --- as one view --------------------------------------------------------------------------------------------------
+    # --- as steps --------------------------------------------------------------------------------------------------
 
     def lane_step(self) -> int | None:
         """The elements from one lane's base to the next one's, where that is one number."""
@@ -162,29 +165,6 @@ class Access:
             return 0
         steps = np.diff(self.base)
         return int(steps[0]) if (steps == steps[0]).all() else None
-
-    def strided(self) -> Array | None:
-        """The whole (unmasked) access as one strided view ``(lanes or 1, *shape)`` of the memory, where it is one and
-        stays inside."""
-        step, strides = self.lane_step(), [s for s in self.strides if s is not None]
-        if self.rest is not None or step is None or len(strides) < len(self.strides):
-            return None
-        reach = [s * (n - 1) for s, n in zip(strides, self.shape, strict=True)]
-        reach.append(step * (len(self.base) - 1))
-        first = int(self.base[0]) + sum(min(0, x) for x in reach)
-        last = int(self.base[0]) + sum(max(0, x) for x in reach)
-        memory = self.storage.memory
-        if first < 0 or last >= len(memory):
-            return None
-        size = memory.itemsize
-        # Through bytes: numpy's own way to such views does not know the floats of `ml_dtypes`.
-        return np.ndarray(
-            (len(self.base), *self.shape),
-            memory.dtype,
-            memory.view(np.uint8),
-            int(self.base[0]) * size,
-            (step * size, *[s * size for s in strides]),
-        )
 
     def is_disjoint(self) -> bool:
         """Whether, of a strided access, no element of memory is met twice, in one lane or in several."""

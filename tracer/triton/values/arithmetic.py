@@ -9,45 +9,29 @@ import numpy as np
 
 from ....ir import dtypes
 from ....ir.layout import Layout
-from ....ir.ops import OPERATIONS
+from ....ir.ops import OPERATIONS, Cost, Family
 from ..constexpr import bare
 from .value import Array, MadeBy, Running, Value, lift, support, under_rank
 
-__all__ = ["cast", "cast_numbers", "elementwise", "evaluate", "is_float", "merged", "promoted", "roots_of", "view"]
+__all__ = [
+    "FLOATING",
+    "cast",
+    "cast_numbers",
+    "elementwise",
+    "evaluate",
+    "is_float",
+    "merged",
+    "promoted",
+    "roots_of",
+    "view",
+]
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
-_FLOATING = frozenset(
-    [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "log1p",
-        "expm1",
-        "log10",
-        "cbrt",
-        "trunc",
-        "atan2",
-        "hypot",
-        "copysign",
-        "nextafter",
-    ]
+#: Functions whose result is a float, also of integers.
+FLOATING = frozenset(
+    name
+    for name, operation in OPERATIONS.items()
+    if operation.cost is Cost.TRANSCENDENTAL and operation.family in (Family.UNARY, Family.BINARY) and name != "pow"
 )
 _OF_INTEGERS = frozenset({"and", "or", "xor", "not", "shl", "shr", "truncdiv", "mulhi"})
 _BF16, _F16 = dtypes.of("bf16").numpy, np.dtype(np.float16)
@@ -238,7 +222,7 @@ def _common(name: str, values: Sequence[Value], weak: Sequence[bool]) -> np.dtyp
         is_weak = is_weak and other_weak
     if name in ("shl", "shr") and values[0].numpy.kind == "i" and common.kind == "u":
         return np.dtype(f"i{common.itemsize}")  # the sign is that of what is shifted
-    if (name == "div" or name in _FLOATING) and not is_float(common):
+    if (name == "div" or name in FLOATING) and not is_float(common):
         return np.dtype(np.float32)
     if common.kind == "b" and name in ("add", "sub", "mul", "neg", "abs", "truncdiv", "rem", "shl", "shr", "fma"):
         return np.dtype(np.int32)

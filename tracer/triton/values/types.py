@@ -10,7 +10,17 @@ from ....ir import dtypes
 from ....ir.dtypes import DType
 from ....ir.errors import TritonNameError
 
-__all__ = ["MISSING", "TYPES", "BlockType", "MissingType", "PointerType", "Type", "type_of_name", "type_of_numpy"]
+__all__ = [
+    "MISSING",
+    "TYPES",
+    "BlockType",
+    "MissingType",
+    "PointerType",
+    "Type",
+    "int_type",
+    "type_of_name",
+    "type_of_numpy",
+]
 
 
 class Type:
@@ -150,6 +160,11 @@ _BY_DTYPE = {kind.dtype: kind for kind in TYPES.values()}
 def type_of_numpy(dtype: np.dtype[Any]) -> Type:
     """The type of a numpy dtype."""
     return _BY_DTYPE[dtypes.of_numpy(dtype)]
+
+
+def int_type(bitwidth: int, signed: bool) -> Type:
+    """``tl.core.get_int_dtype``: integers of so many bits."""
+    return TYPES[f"{'' if signed or bitwidth == 1 else 'u'}int{bitwidth}"]
 
 
 class MissingType:

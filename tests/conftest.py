@@ -4,5 +4,5 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``pytest tests/outputs --rewrite-outputs``; then look at the difference."""
+    """``pytest tests/outputs tests/linter --rewrite-outputs``; then look at the difference."""
     parser.addoption("--rewrite-outputs", action="store_true", help="write the stored outputs anew")
