@@ -154,13 +154,13 @@ def fit_machine(
             f"{plural(len(parameters), 'parameter')} and {plural(len(rows), 'measured time')}",
             help=f"give 1 to {MOST_PARAMETERS} parameters, and at least one time",
         )
-    known: dict[tuple[int, tuple[str, ...]], float] = {}
+    known: dict[tuple[int, Machine], float] = {}
 
     def predicted(number: int, values: tuple[str, ...]) -> float:
-        if (number, values) not in known:
-            changed, host_us = with_values(machine, dict(zip((p.path for p in parameters), values, strict=True)))
-            known[number, values] = rows[number].predict(changed) + host_us * 1000
-        return known[number, values]
+        changed, host_us = with_values(machine, dict(zip((p.path for p in parameters), values, strict=True)))
+        if (number, changed) not in known:
+            known[number, changed] = rows[number].predict(changed)
+        return known[number, changed] + host_us * 1000
 
     def cost(values: tuple[str, ...], chosen: Sequence[int]) -> float:
         return sum(math.log(predicted(number, values) / rows[number].ns) ** 2 for number in chosen)
