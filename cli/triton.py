@@ -27,6 +27,7 @@ from ..linter.formats.text import FORMATS
 from ..machine.units import format_ps
 from .choices import Choice
 from .colours import painted
+from .command import Command
 from .options import machine_options, timeout_option
 from .settings import settings
 from .stages import stages
@@ -39,7 +40,9 @@ _TIMEOUT_S = 3600.0
 
 
 @click.command(
-    context_settings={"allow_interspersed_args": False}, short_help="Run a script of Triton kernels as it stands."
+    cls=Command,
+    context_settings={"allow_interspersed_args": False},
+    short_help="Run a script of Triton kernels as it stands.",
 )
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
