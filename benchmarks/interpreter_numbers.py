@@ -35,10 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", type=Path, help=f"a checkout of {PROJECTS[name].url}")
     parser.add_argument("--triton-python", default=sys.executable, help="a Python that has Triton and torch")
     parser.add_argument("--sample", type=int, default=1, help="parametrisations of a test function; 0: all")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a test may take on a side")
+    parser.add_argument("--limit", type=float, default=60.0, help="processor seconds of a test on a side")
     parser.add_argument("--only", action="append", default=[], help="files of tests whose names have this; repeatable")
     given = parser.parse_args(arguments)
-    probe = [given.triton_python, "-c", "import torch, triton"]
+    probe = [given.triton_python, "-c", "import triton, torch"]
     if subprocess.run(probe, capture_output=True, check=False).returncode:
         print(f"needs Triton installed, and torch: {given.triton_python} has not both (--triton-python names another)")
         return 2

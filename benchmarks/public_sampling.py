@@ -1,7 +1,8 @@
 """A plugin of pytest's: a sample of each test function's parametrisations, and a limit of a test's time.
 
 ``--sample N`` keeps N parametrisations of each test function (those whose names hash lowest: the same ones each time),
-``--limit SECONDS`` ends a test that takes longer. It needs neither kernscope nor Triton.
+``--limit SECONDS`` ends a test that takes more processor time: waiting for a busy machine does not count. It needs
+neither kernscope nor Triton.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options."""
     group = parser.getgroup("sampling")
     group.addoption("--sample", type=int, default=0, help="parametrisations kept of each test function; 0: all")
-    group.addoption("--limit", type=float, default=0.0, help="seconds that a test may take; 0: any")
+    group.addoption("--limit", type=float, default=0.0, help="seconds of processor time that a test may take; 0: any")
 
 
 def function_of(item: pytest.Item) -> str:
@@ -59,10 +60,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     def end(*_: Any) -> None:
         raise OverTime(f"not done within {limit:g} s")
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         return (yield)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
