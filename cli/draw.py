@@ -13,6 +13,7 @@ from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
 from .choices import Choice
+from .command import Command
 from .options import make_job, output_file, target_options
 from .stages import stages
 from .tables import note, say
@@ -20,7 +21,7 @@ from .tables import note, say
 __all__ = ["draw"]
 
 
-@click.command(short_help="Draw the graph, with scopes, engines, critical chain.")
+@click.command(cls=Command, short_help="Draw the graph, with scopes, engines, critical chain.")
 @target_options
 @click.option(
     "-o",

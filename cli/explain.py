@@ -7,13 +7,14 @@ import click
 from ..ir.errors import ERRORS
 from ..linter import RULES
 from ..linter import explain as explain_rule
+from .command import Command
 from .completion import complete_pages
 from .tables import say, table
 
 __all__ = ["explain"]
 
 
-@click.command(short_help="Print the page of a rule or an error.")
+@click.command(cls=Command, short_help="Print the page of a rule or an error.")
 @click.argument("code", required=False, shell_complete=complete_pages)
 def explain(code: str | None) -> None:
     """Print the documentation of CODE, a rule (such as KS201) or an error (KE101); without one, list all codes."""

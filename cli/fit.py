@@ -17,6 +17,7 @@ from ..ir.graph import Graph
 from ..machine.description import Machine
 from ..tracer.kernel import Launch
 from .choices import Choice
+from .command import Command
 from .options import make_job, target_options
 from .stages import bar
 from .tables import say
@@ -32,7 +33,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Find the largest tile that fits, or the fastest.")
+@click.command(cls=Command, epilog=_EPILOG, short_help="Find the largest tile that fits, or the fastest.")
 @target_options
 @click.option("--param", "parameter", metavar="NAME", required=True, help="The kernel's parameter to vary.")
 @click.option(

@@ -16,6 +16,7 @@ from ..linter.findings import SEVERITIES, Failure, Severity
 from ..linter.formats.text import FORMATS
 from .choices import Choice
 from .colours import painted
+from .command import Command
 from .completion import complete_codes, complete_launches, complete_targets
 from .fixing import fix_findings
 from .linting import Linting, Outcome
@@ -29,7 +30,7 @@ __all__ = ["lint"]
 _PAINTED = ("full", "concise")
 
 
-@click.command(short_help="Lint files, folders and kernels.")
+@click.command(cls=Command, short_help="Lint files, folders and kernels.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...", shell_complete=complete_targets)
 @click.option(
     "--launch",

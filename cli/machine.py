@@ -18,6 +18,7 @@ from ..ir.output import check_output, write_output
 from ..machine.description import DEFAULT_MACHINE, load_machine, machine_comments, machine_names
 from ..scheduler.policy.registry import POLICIES
 from .choices import Choice
+from .command import Command
 from .completion import complete_fields, complete_machines
 from .options import timeout_option
 from .tables import say
@@ -27,6 +28,8 @@ __all__ = ["machine"]
 
 class _ShowsByDefault(click.Group):
     """``machine NAME`` shows a machine; ``machine fit ...`` is a command."""
+
+    command_class = Command
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h")):

@@ -24,6 +24,7 @@ from ..ir.grid import Grid
 from ..machine.units import format_ps
 from ..scheduler.policy.registry import LADDER, POLICIES
 from .choices import Choice
+from .command import Command
 from .options import make_job, output_file, target_options
 from .report_all import ReportAll
 from .schedule import chain_lines
@@ -33,7 +34,7 @@ from .tables import note, percent, say, size, table
 __all__ = ["report"]
 
 
-@click.command(short_help="The main job: a summary, and one HTML page.")
+@click.command(cls=Command, short_help="The main job: a summary, and one HTML page.")
 @target_options
 @click.option(
     "-o", "--output", metavar="FILE", help="The page to write, default: <kernel>.html; of a folder: reports/."

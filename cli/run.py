@@ -22,6 +22,7 @@ from ..ir.output import check_output, open_output
 from ..ir.unstored import Unstored
 from ..scheduler.policy.registry import POLICIES
 from .choices import Choice
+from .command import Command
 from .options import make_job, target_options
 from .stages import stages
 from .tables import note, say, table
@@ -31,7 +32,7 @@ __all__ = ["comparison_lines", "run"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@click.command(short_help="Execute on numbers, beside the reference.")
+@click.command(cls=Command, short_help="Execute on numbers, beside the reference.")
 @target_options
 @click.option(
     "--inputs", "inputs_file", metavar="FILE", help="Inputs by tensor name, an .npz file; default: random ones."

@@ -20,6 +20,7 @@ from ..scheduler.result.schedule import Schedule
 from ..scheduler.search.efforts import EFFORTS
 from .buffering import buffered, parse_buffers, trade_lines
 from .choices import Choice
+from .command import Command
 from .options import make_job, target_options
 from .stages import stages
 from .tables import percent, say, table
@@ -30,7 +31,7 @@ __all__ = ["chain_lines", "gain_lines", "ladder_lines", "proof_lines", "schedule
 _MOVED_SHOWN = 5
 
 
-@click.command(short_help="Makespans, bounds, and where the time goes.")
+@click.command(cls=Command, short_help="Makespans, bounds, and where the time goes.")
 @target_options
 @click.option(
     "--policy",

@@ -14,6 +14,7 @@ from ..scheduler.search.efforts import EFFORTS
 from ..scheduler.task_files.reading import FORMATS, read_task_graph
 from ..scheduler.task_files.task_graph import TaskGraph
 from .choices import Choice
+from .command import Command
 from .tables import percent, say
 
 __all__ = ["solve"]
@@ -27,7 +28,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Schedule a task graph in a standard format.")
+@click.command(cls=Command, epilog=_EPILOG, short_help="Schedule a task graph in a standard format.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--format",

@@ -25,6 +25,7 @@ from ..scheduler.policy.registry import POLICIES
 from ..scheduler.search.efforts import EFFORTS
 from ..tracer.kernel import Kernel
 from .choices import Choice
+from .command import Command
 from .fit import parse_range
 from .job_pool import available_cores
 from .options import make_job, output_file, target_options
@@ -43,7 +44,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Try every combination of values.")
+@click.command(cls=Command, epilog=_EPILOG, short_help="Try every combination of values.")
 @target_options
 @click.option(
     "--axis",

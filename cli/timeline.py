@@ -14,6 +14,7 @@ from ..face import presentation as pictures
 from ..ir.output import check_output
 from ..scheduler.policy.registry import POLICIES
 from .choices import Choice
+from .command import Command
 from .options import make_job, output_file, target_options
 from .stages import stages
 from .tables import note
@@ -21,7 +22,7 @@ from .tables import note
 __all__ = ["timeline"]
 
 
-@click.command(short_help="Write the timeline of a schedule.")
+@click.command(cls=Command, short_help="Write the timeline of a schedule.")
 @target_options
 @click.option(
     "-o",

@@ -9,6 +9,7 @@ import click
 from ..ir.forms.counts import plural
 from ..ir.forms.text import graph_lines
 from ..ir.output import check_output
+from .command import Command
 from .options import make_job, target_options
 from .stages import stages
 from .tables import note, say
@@ -16,7 +17,7 @@ from .tables import note, say
 __all__ = ["trace"]
 
 
-@click.command(short_help="Print the graph as text, or save it.")
+@click.command(cls=Command, short_help="Print the graph as text, or save it.")
 @target_options
 @click.option("-o", "--output", metavar="FILE", help="Save the graph instead of printing it.")
 def trace(output: str | None, **options: Any) -> None:

@@ -16,8 +16,7 @@ def printable(text: str) -> str:
     runner takes for a command: ``::`` at the start of a line, ``##[`` anywhere."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    if "##[" in text:
-        text = text.replace("##[", "#\\x23[")
+    text = text.replace("##[", "#\\x23[")
     bare = text.lstrip()
     return f"{text[: len(text) - len(bare)]}\\x3a{bare[1:]}" if bare.startswith("::") else text
 

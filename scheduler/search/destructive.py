@@ -17,7 +17,7 @@ _TIMES_A_LIST = 500
 
 
 def refuted_up_to(
-    dag: Dag, head: IntArray, tail: IntArray, lowest: int, highest: int, *, budget: int, probing: bool = False
+    dag: Dag, head: IntArray, tail: IntArray, lowest: int, highest: int, *, budget: int, probing: bool
 ) -> int:
     """The least makespan from ``lowest`` on that could not be refuted; ``highest`` is that of a schedule.
 

@@ -111,6 +111,26 @@ def test_a_merged_chart_says_so_and_counts_every_node() -> None:
     assert len(rectangles(plain)) == len(working(schedule))
 
 
+def test_as_many_slices_as_the_limit_are_drawn_one_by_one() -> None:
+    """One more than the limit and those narrower than so many pixels are merged: the others never."""
+    schedule = ks.schedule(pk.sweep(30), "blocking")
+    count = len(slices_of(schedule))
+    for limit, pixels, merged in ((count, 1e9, False), (count - 1, 1e9, True), (count - 1, 1e-6, False)):
+        svg, notes = gantt_svg([schedule], merge_above=limit, pixels=pixels)
+        assert (len(rectangles(svg)) < count) is bool(notes) is merged
+
+
+def test_a_chart_for_a_page_leaves_its_head_and_style_to_the_page() -> None:
+    """A standalone one has both; its axis ends with the longest schedule unless it is to reach further."""
+    schedule = ks.schedule(pk.sweep(3), "blocking")
+    alone, within = (gantt_svg([schedule], **options)[0] for options in ({}, {"standalone": False}))
+    assert alone == gantt_svg([schedule], standalone=True, span_ps=schedule.makespan_ps, pixels=1.0)[0]
+    assert alone.startswith("<?xml") and "<style>" in alone
+    assert within.startswith("<svg") and "<style>" not in within
+    last = [max(float(e.get("x", "")) for e in rectangles(gantt_svg([schedule], span_ps=s)[0])) for s in (0, 10**9)]
+    assert last[1] < last[0]
+
+
 def test_schedules_share_one_axis() -> None:
     """Two policies one under the other: equal times stand at equal places, and the second lies below the first."""
     graph = pk.sweep(5)

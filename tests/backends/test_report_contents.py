@@ -356,6 +356,17 @@ def test_the_chart_draws_held_and_live_bytes(budget: int) -> None:
     assert f">node {0:,}<" in svg and f">node {len(live.graph) - 1:,}<" in svg
 
 
+def test_a_budget_far_above_the_peak_is_only_named() -> None:
+    """Of four times the peak it is drawn, of one byte more not; the chart then reaches a quarter above the peak."""
+    live = ks.liveness(of_lines())
+    for budget, drawn in ((4 * live.peak_bytes, True), (4 * live.peak_bytes + 1, False)):
+        svg = scratch_chart(live, budget)
+        assert ('class="budget"' in svg) is drawn and ("lies above this chart" in svg) is not drawn
+        (peak,) = re.findall(r'class="peak" x1="84" x2="1168" y1="([\d.]+)"', svg)
+        top = 1.06 * budget if drawn else 1.25 * live.peak_bytes
+        assert float(peak) == pytest.approx(216 - live.peak_bytes * 198 / top, abs=0.1)
+
+
 def test_a_chart_of_many_nodes_has_a_column_for_some() -> None:
     """Each column shows the most of its nodes, so that the peak is never lost."""
     graph = pk.sweep(300)

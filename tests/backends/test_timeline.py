@@ -6,14 +6,18 @@ import json
 import sys
 from pathlib import Path
 
+import attrs
 import numpy as np
+import picturekernels as pk
 import pytest
 
 import kernscope as ks
 from kernscope import tl
 from kernscope.backends.timelines.counters import counters_of
+from kernscope.backends.timelines.facts import edge_label, edge_labels, facts_of
 from kernscope.backends.timelines.tracks import Phase, moments_of, plan_tracks, shown_nodes
 from kernscope.cli import main
+from kernscope.ir.tables import Reason
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
 
@@ -141,9 +145,10 @@ def test_the_cursor_peaks_at_the_peak(ladder: ks.Ladder) -> None:
 
 
 def test_counters_agree_with_a_count_by_hand(ladder: ks.Ladder) -> None:
-    """At every change live bytes are the sum over the allocations in use then, found one by one."""
+    """At every change live bytes are the sum over the allocations in use then, found one by one, and the cursor the
+    highest end of those whose scope has not ended."""
     schedule = schedules(ladder)[-1]
-    graph, held = schedule.graph, ks.liveness(schedule.graph).held_bytes
+    graph, size = schedule.graph, ks.liveness(schedule.graph).held_bytes
     uses: dict[int, list[int]] = {}
     for storage, node in zip(graph.accesses.storage.tolist(), graph.accesses.node.tolist(), strict=True):
         if not graph.storage(storage).is_hbm and graph.storage(storage).rank == 1:
@@ -155,7 +160,20 @@ def test_counters_agree_with_a_count_by_hand(ladder: ks.Ladder) -> None:
     at, value = by_name(schedule, 1)["scratch live"]
     assert len(at) > 100
     for instant, bytes_ in zip(at, value, strict=True):
-        assert bytes_ == sum(int(held[s]) for s, (begin, end) in spans.items() if begin <= instant < end)
+        assert bytes_ == sum(int(size[s]) for s, (begin, end) in spans.items() if begin <= instant < end)
+
+    ends: dict[int, int] = {}
+    for node, scope in enumerate(graph.nodes.scope.tolist()):
+        while scope >= 0:
+            ends[scope] = max(ends.get(scope, 0), int(schedule.end_ps[node]))
+            scope = int(graph.scopes.parent[scope])
+    tops = {s: int(graph.storages.address[s] + size[s]) for s in spans}
+    held = {s: (begin, max(end, ends[int(graph.storages.scope[s])])) for s, (begin, end) in spans.items()}
+    assert held != spans
+    at, value = by_name(schedule, 1)["scratch cursor"]
+    assert len(set(value)) > 3
+    for instant, top in zip(at, value, strict=True):
+        assert top == max((tops[s] for s, (begin, end) in held.items() if begin <= instant < end), default=0)
 
 
 def test_a_channel_counts_its_messages() -> None:
@@ -376,3 +394,77 @@ def test_the_command_writes_and_says_what(tmp_path: Path, capsys: pytest.Capture
     ]
     assert main(["timeline", target, "-o", str(tmp_path / "flash.gif")]) == 2
     assert "formats are" in capsys.readouterr().err
+
+
+# --- facts ----------------------------------------------------------------------------------------------------------
+
+
+def nameless(graph: ks.Graph) -> ks.Graph:
+    """The graph with scopes that have neither a name nor a place."""
+    empty = graph.names.index("") if "" in graph.names else len(graph.names)
+    names = graph.names if "" in graph.names else (*graph.names, "")
+    count = len(graph.scopes)
+    scopes = attrs.evolve(graph.scopes, name=np.full(count, empty), stack=np.full(count, -1))
+    return attrs.evolve(graph, names=names, scopes=scopes)
+
+
+def grid_of_two(x: ks.HbmTensor, o: ks.HbmTensor) -> None:
+    with tl.scratch_scope("tile"):
+        tl.store(o[tl.program_id(0), :], tl.load(x[tl.program_id(0), :]))
+
+
+ROWS = ks.hbm((4, 8), "f32")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pk.messages(),
+        pk.nested(2, 3),
+        nameless(pk.nested(2, 3)),
+        ks.trace(grid_of_two, ROWS, ROWS, grid=4, ranks=2),
+        nameless(ks.trace(grid_of_two, ROWS, ROWS, grid=4, ranks=2)),
+        attrs.evolve(pk.sweep(2), nodes=attrs.evolve(pk.sweep(2).nodes, stack=np.full(len(pk.sweep(2)), -1))),
+    ],
+    ids=["messages", "nested", "nameless", "grid", "nameless grid", "placeless"],
+)
+def test_facts_are_those_of_each_node(graph: ks.Graph) -> None:
+    """Looked up by the columns: source, scope path, work, accesses, cause, place, as the node itself tells them."""
+    schedule = ks.schedule(graph, "blocking")
+    facts = facts_of(schedule)
+    chain = set(schedule.critical_chain().nodes)
+    row = 0
+    for node in graph:
+        path, scope = [], int(graph.nodes.scope[node.id])
+        while scope >= 0 and graph.scopes.parent[scope] >= 0:
+            path.insert(0, graph.describe_scope(scope))
+            scope = int(graph.scopes.parent[scope])
+        assert facts.scopes[facts.scope[node.id]] == (" / ".join(path) or "kernel")
+        place = node.location
+        frames = () if place is None else (place, *place.stack)
+        said = ", called at ".join(f"{frame.short} in {frame.function}" for frame in frames)
+        assert facts.sources[facts.source[node.id]] == said
+        assert facts.places[facts.place[node.id]] == node.op + (f" at {place.short}" if place else "")
+        work = dict(facts.works[facts.work[node.id]])
+        counted = {"bytes": ["bytes"], "elements": ["elements"], "mnk": ["m", "n", "k"], "nothing": []}
+        names = counted[node.operation.work_kind.value]
+        assert [*work] == [*names, *(["dtype"] if names else [])]
+        assert [work[name] for name in names] == list(node.work[: len(names)])
+        accesses = [facts.accesses[facts.access[row + at]] for at in range(len(node.reads) + len(node.writes))]
+        assert sorted(accesses) == sorted(str(access) for access in (*node.reads, *node.writes))
+        row += len(accesses)
+        waited = schedule.waited_for[node.id]
+        assert facts.cause_node[node.id] == (-1 if waited is None or waited.node is None else waited.node)
+        assert facts.critical[node.id] == (node.id in chain)
+    assert facts.slack_ps.tolist() == schedule.slack_ps.tolist()
+
+
+def test_edges_are_named_by_reason_and_reuse() -> None:
+    """By twice the reason's number, and one more where the bytes are used anew."""
+    labels = edge_labels()
+    assert labels[:2] == ("data edge", "data edge, reused scratch")
+    assert len(labels) == 2 * len(Reason) and len(set(labels)) == len(labels)
+    for reason in Reason:
+        for recycled in (False, True):
+            assert labels[2 * reason + recycled] == edge_label(reason, recycled)
+            assert (", reused scratch" in edge_label(reason, recycled)) is recycled

@@ -301,3 +301,21 @@ def test_a_null_byte_is_told_at_its_line(kernscope, write):
     write('one = 1\ntwo = "\0"\n')
     done = kernscope("lint", "mine.py", "--output-format", "github")
     assert done.status == 2 and "::error file=mine.py,line=5," in done.out, done
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        (["schedule", "mine.py"], "--policy", "lazy"),
+        (["lint", "mine.py"], "--output-format", "json"),
+        (["report", "mine.py"], "-o", "page.html"),
+        (["draw", "mine.py"], "--machine", "ahbm-pe"),
+        (["machine", "fit", "m.toml", "times.csv"], "-o", "new.toml"),
+    ],
+)
+def test_an_option_that_counts_once_is_given_once(kernscope, good, command, option, value):
+    """Not the last one taken in silence; those that may be repeated and switches are no mistake."""
+    done = kernscope(*command, option, value, option, value)
+    assert done.status == 2 and "is given 2 times" in done.err
+    twice = ["--set", "gemm.rows=32", "--set", "gemm.cols=32", "-q", "-q"]
+    assert kernscope("lint", good, *twice, "--exit-zero").status == 0

@@ -107,3 +107,10 @@ def test_a_place_is_shown_relative_to_the_current_folder(monkeypatch: pytest.Mon
     assert str(Location(str(tmp_path / "kernels" / "a.py"), 3, "k")) == str(Path("kernels", "a.py")) + ":3 in k"
     assert str(Location(str(tmp_path.parent / "a.py"), 3)) == f"{tmp_path.parent / 'a.py'}:3"
     assert str(Location("<stdin>", 3)) == "<stdin>:3"
+
+
+def test_a_place_knows_only_what_it_was_told() -> None:
+    """A column that is not known is -1, and so are the ends."""
+    place = Location("a.py", 3)
+    assert (place.column, place.end_line, place.end_column) == (-1, -1, -1)
+    assert (place.function, place.stack, place.callers_left_out, place.digest) == ("", (), 0, None)

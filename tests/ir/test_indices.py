@@ -6,6 +6,8 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope.checker.check import check
@@ -61,6 +63,55 @@ def moved(target: tuple[int, Index], source: tuple[int, Index], shape: tuple[int
 
 GRAPH = moved(rows_index([2, 7, 1, 3], 8), rows_index([5, 0, -1, 5], 8), (4, 8))
 SCATTERED = moved(Index.of(ELEMENTS), Index.of(ELEMENTS), (2, 2))
+
+
+@st.composite
+def indices(draw: st.DrawFn) -> tuple[Index, dict[tuple[int, ...], int]]:
+    """An index, and by place in the tile the offset it accesses there."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    walked = [draw(st.booleans()) for _ in shape]
+    steps = tuple(draw(st.integers(1, 5)) if walk else 0 for walk in walked)
+    listed = tuple(1 if walk else n for walk, n in zip(walked, shape, strict=True))
+    size = int(np.prod(listed))
+    offsets = np.array(draw(st.lists(st.integers(-1, 30), min_size=size, max_size=size))).reshape(listed)
+    offsets.flat[draw(st.integers(0, size - 1))] = draw(st.integers(0, 30))
+    first, index = Index.of(offsets, steps, shape)
+    assert first == offsets[offsets >= 0].min()
+    found = {}
+    for place in np.ndindex(*shape):
+        own = int(offsets[tuple(0 if walk else at for walk, at in zip(walked, place, strict=True))])
+        if own >= 0:
+            found[place] = own - first + sum(at * step for at, step in zip(place, steps, strict=True))
+    return index, found
+
+
+@given(indices())
+@settings(max_examples=150, deadline=None)
+def test_the_elements_of_an_index_are_those_counted_one_by_one(drawn: tuple[Index, dict[tuple[int, ...], int]]) -> None:
+    """Where each element of the tile lies, which of memory are accessed, how many, and how far apart they are."""
+    index, found = drawn
+    elements = index.elements()
+    assert elements.shape == index.shape
+    assert {place: int(elements[place]) for place in np.ndindex(*index.shape)} == {
+        place: found.get(place, LEFT_OUT) for place in np.ndindex(*index.shape)
+    }
+    assert index.accessed().tolist() == sorted(set(found.values()))
+    assert index.count == len(found)
+    assert (
+        index.span
+        == max(index.offsets.max(), 0)
+        + sum((n - 1) * step for n, step in zip(index.shape, index.steps, strict=True))
+        + 1
+    )
+    assert index.span > max(found.values())
+    assert index.is_sound
+    same = Index(index.shape, index.offsets.copy(), index.steps)
+    assert same == index and hash(same) == hash(index) and index != "index"
+    other = Index(index.shape, index.offsets, tuple(step + 1 for step in index.steps))
+    assert other != index
+    several = sum(n > 1 for n in index.offsets.shape) > 1
+    assert index.is_rows is (len(index.shape) > 1 and not several)
+    assert repr(index).startswith(f"<{int((index.offsets >= 0).sum())} {'rows' if index.is_rows else 'elements'}, ")
 
 
 def test_an_index_reads_and_writes_what_it_names_and_nothing_else() -> None:

@@ -197,6 +197,25 @@ def test_the_largest_numbers_are_within(path: Path) -> None:
     assert "the number 281,474,976,710,657 is out of range" in refusal(path)
 
 
+def test_an_index_of_more_elements_than_a_file_can_have_is_refused(path: Path) -> None:
+    """By the tile as much as by what is listed of it; an index that is not there leaves columns over."""
+    header, columns = parts(path.read_bytes())
+    zero = bytes(8)
+    for entry, more, message in (
+        ([[1 << 17, 1 << 17, 1 << 17], [1, 1, 1], [1, 1, 1]], zero, "an index of more elements than the file has"),
+        ([[2], [2], [0]], zero, "an index of more elements than the file has"),
+        ([[2], [1], [0]], zero, "an index that names no elements"),
+        ([[2, 1], [1, 1], [1 << 48, 1 << 48]], zero, "an index that names no elements"),
+        ([[2], [1], [1]], zero + zero, "with the indices"),
+    ):
+        header["indices"] = [entry]
+        path.write_bytes(sealed(json.dumps(header).encode(), columns + more))
+        assert message in refusal(path)
+    header["indices"] = [[[2], [1], [1]]]
+    path.write_bytes(sealed(json.dumps(header).encode(), columns + zero))
+    assert str(ks.load(path)) == str(varied())
+
+
 def test_operations_of_another_version_keep_their_meaning(path: Path) -> None:
     """A file names its operations: other codes for them read as the same graph, an unknown name as one error."""
     header, columns = parts(path.read_bytes())

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -307,3 +308,50 @@ def test_efficiency_between_two_runs_is_between() -> None:
     graph, times = times_of(narrow, ks.hbm((128, 256), "bf16"), ks.hbm((128, 144), "bf16"))
     share = Fraction(1, 4) + Fraction(3, 4) * Fraction(288 - 64, 512 - 64)
     assert of(graph, times, "load")[0] == int(128 * 288 * 1000 / (64 * share))
+
+
+#: As little as describes a machine.
+BARE = """
+name = "bare"
+clock_ghz = 1
+memory.hbm.scope = "global"
+memory.sbuf.bytes = 65536
+engine.dma = { kind = "transfer", reads = ["hbm", "sbuf"], writes = ["hbm", "sbuf"], bytes_per_ns = 1 }
+engine.tensor = { kind = "matmul", reads = ["sbuf"], writes = ["sbuf"], rows = 8, cols = 8, startup_cycles = 1 }
+engine.vector = { kind = "elementwise", reads = ["sbuf"], writes = ["sbuf"], lanes = 8, startup_cycles = 1 }
+"""
+#: A field that it leaves out, what that stands for, and another value.
+UNSAID = [
+    ("sustained", "1", "0.5"),
+    ("strict_spaces", "false", "true"),
+    ("memory.sbuf.align", "1", "2"),
+    ("engine.dma.ops", "[]", '["load", "store"]'),
+    ("engine.dma.lanes_of_work", "1", "2"),
+    ("engine.dma.latency_ns", "0", "1"),
+    ("engine.dma.pipelined", "false", "true"),
+    ("engine.dma.efficiency", "[]", "[[64, 0.25]]"),
+    ("engine.tensor.least_cycles", "0", "1"),
+    ("engine.tensor.latency_cycles", "0", "1"),
+    ("engine.tensor.rate.default", "1", "2"),
+    ("engine.vector.latency_cycles", "0", "1"),
+    ("engine.vector.cycles.default", "1", "2"),
+    ("engine.vector.dtype.default", "1", "2"),
+    ("cpu.issue_cycles.default", "0", "1"),
+    ("topology.kind", '"ring"', '"mesh2d"'),
+]
+
+
+@pytest.mark.parametrize(("path", "same", "other"), UNSAID)
+def test_what_a_description_leaves_out(path: str, same: str, other: str) -> None:
+    """It is the same machine where the key says what leaving it out stands for, and another one for another value."""
+    bare = parse_machine(BARE, "m.toml")
+    assert attrs.evolve(bare.override({path: same}), name="bare") == bare
+    assert attrs.evolve(bare.override({path: other}), name="bare") != bare
+
+
+def test_a_mesh_is_open_at_its_borders_and_a_transfer_takes_one_queue() -> None:
+    """Unless they say otherwise."""
+    mesh = parse_machine(BARE, "m.toml").override({"topology.kind": '"mesh2d"', "engine.dma.lanes_of_work": "4"})
+    for path, same, other in (("topology.wraps", "false", "true"), ("engine.dma.spread", "1", "2")):
+        assert attrs.evolve(mesh.override({path: same}), name=mesh.name) == mesh
+        assert attrs.evolve(mesh.override({path: other}), name=mesh.name) != mesh

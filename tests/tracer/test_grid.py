@@ -53,6 +53,30 @@ def test_programs_are_dealt_to_the_ranks_in_order() -> None:
     assert ks.liveness(graph).peak_bytes == 512
 
 
+def test_a_scope_is_called_by_its_program_its_name_or_its_place() -> None:
+    """What is outermost in a program by the program; a rank's own scope is the kernel."""
+
+    def kernel(o: Any) -> None:
+        with tl.scratch_scope("named"):
+            tl.store(o[tl.program_id(0), :], tl.zeros((64,), tl.float32))
+        with tl.scratch_scope():
+            tl.store(o[tl.program_id(0), :], tl.zeros((64,), tl.float32))
+
+    graph = ks.trace(kernel, ROWS, grid=(2, 3), ranks=2)
+    line = kernel.__code__.co_firstlineno + 3
+    called = [graph.describe_scope(row) for row in range(len(graph.scopes))]
+    programs = [f"program ({rank}, {nth})" for rank in range(2) for nth in range(3)]
+    inside = ["named", f"scope at test_grid.py:{line}"]
+    assert called == [
+        "kernel",
+        *(name for p in programs[:3] for name in (p, *inside)),
+        "kernel",
+        *(name for p in programs[3:] for name in (p, *inside)),
+    ]
+    assert {graph.describe_scope(-1)} == {"kernel"}
+    assert {graph.describe_program(node.id) for node in graph if node.program is not None} == set(programs)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
 def test_every_program_runs_once_whatever_the_ranks(ranks: int) -> None:
     """Also where there are more ranks than programs; what is computed is the same; a schedule in any policy agrees."""
