@@ -104,8 +104,12 @@ class LaunchResult:
     @property
     def programs(self) -> int:
         """How many programs there are."""
-        x, y, z = self.grid
-        return x * y * z
+        return self.launch.programs
+
+    @property
+    def programs_run(self) -> int:
+        """How many of them were run: all, unless the session asked for a sample."""
+        return self.launch.programs_run
 
     @cached_property
     def traces(self) -> tuple[TraceResult, ...]:
@@ -141,11 +145,19 @@ class LaunchResult:
     @cached_property
     def makespan_ps(self) -> int:
         """The time of the whole launch: the programs are dealt to the processing elements in the order of the grid, and
-        each runs its own one after the other."""
+        each runs its own one after the other. Of a sample: programs that were not run are taken to need the mean time
+        of those that were."""
         busy = np.zeros(self.processing_elements, np.int64)
+        run = np.zeros(self.processing_elements, np.int64)
         for trace in self.traces:
             element = np.asarray(trace.trace.programs) % self.processing_elements
-            busy += np.bincount(element, minlength=self.processing_elements) * trace.schedule.makespan_ps
+            count = np.bincount(element, minlength=self.processing_elements)
+            busy += count * trace.schedule.makespan_ps
+            run += count
+        if 0 < self.programs_run < self.programs:
+            dealt = np.full(self.processing_elements, self.programs // self.processing_elements)
+            dealt[: self.programs % self.processing_elements] += 1
+            busy += (dealt - run) * int(busy.sum()) // self.programs_run
         return int(busy.max())
 
     def lint(
