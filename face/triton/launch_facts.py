@@ -34,11 +34,12 @@ class _Group:
 
     def where(self, launch: Launch) -> str:
         """How many programs, and which is the first."""
-        total = int(np.prod(launch.grid, dtype=np.int64))
+        total = launch.programs_run
         first = f"first in program {_program(launch, self.programs[0])}"
         if total == 1:
             return "in the only program"
-        return f"in {len(self.programs):,} of {plural(total, 'program')}, {first}"
+        run = "" if total == launch.programs else " that were run"
+        return f"in {len(self.programs):,} of {plural(total, 'program')}{run}, {first}"
 
 
 def _groups(launch: Launch) -> Iterator[_Group]:

@@ -90,7 +90,7 @@ class Recorder:
         self,
         target: Target,
         *,
-        ranks: int = 1,
+        ranks: int,
         strict: bool = False,
         on_overflow: str = "raise",
         on_bounds: str = "raise",
