@@ -115,7 +115,7 @@ def _wraps(name: str, x: Array, y: Array) -> Array | None:
 
 def _some(bad: Array) -> Array | None:
     """The lanes in which something is bad; None for none."""
-    lanes: Array = bad.reshape(len(bad), -1).any(1)
+    lanes = np.asarray(bad.reshape(len(bad), -1).any(1))
     return lanes if lanes.any() else None
 
 
@@ -124,7 +124,7 @@ def _either(*lanes: Array | None) -> Array | None:
     found: Array | None = None
     for one in lanes:
         if one is not None:
-            found = one if found is None else found | one
+            found = one if found is None else np.asarray(found | one)
     return found
 
 
