@@ -32,7 +32,8 @@ class FactKind:
 @attrs.frozen
 class LaunchFact:
     """One fact of a line: its ``kind``, one of :class:`FactKind`, says what the other fields mean. ``programs`` of the
-    launch's ``total`` programs have it; ``program`` is the first, as ``program_id`` has it (``"3"``, ``"(3, 0, 1)"``).
+    launch's ``total`` programs that were run (``is_sample``: not all) have it; ``program`` is the first, as
+    ``program_id`` has it (``"3"``, ``"(3, 0, 1)"``).
     """
 
     kind: str
@@ -46,10 +47,12 @@ class LaunchFact:
     other_place: Location | None = None
     other_program: str = ""
     reads: bool = False
+    is_sample: bool = False
 
     @property
     def where(self) -> str:
         """How many programs, and which is the first."""
         if self.total == 1:
             return "in the only program"
-        return f"in {self.programs:,} of {plural(self.total, 'program')}, first in program {self.program}"
+        run = " that were run" if self.is_sample else ""
+        return f"in {self.programs:,} of {plural(self.total, 'program')}{run}, first in program {self.program}"

@@ -46,10 +46,11 @@ def _noted(launch: Launch) -> Iterator[LaunchFact]:
             what,
             place,
             len(numbers),
-            _total(launch),
+            launch.programs_run,
             _program(launch, int(numbers[0])),
             number=number,
             size=sizes.get(what, 0),
+            is_sample=launch.programs_run < launch.programs,
             other_place=launch.location(number) if kind == FactKind.WRAPPED else None,
         )
 
@@ -60,17 +61,13 @@ def _race(launch: Launch, race: ProgramRace) -> LaunchFact:
         race.storage,
         launch.location(race.met),
         2,
-        _total(launch),
+        launch.programs_run,
         _program(launch, race.writer),
         number=race.element,
         other_place=launch.location(race.written),
         other_program=_program(launch, race.other),
         reads=race.reads,
     )
-
-
-def _total(launch: Launch) -> int:
-    return int(np.prod(launch.grid, dtype=np.int64))
 
 
 def _program(launch: Launch, number: int) -> str:

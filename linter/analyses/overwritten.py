@@ -47,8 +47,6 @@ def find_overwritten_loads(graph: Graph) -> list[OverwrittenLoad]:
     nodes, first = np.unique(edges.source[over], return_index=True)
     writers = np.split(edges.target[over].astype(np.int64), first[1:])
     lost = [(node, by) for node, by in zip(nodes.tolist(), writers, strict=True) if _covers(graph, node, np.sort(by))]
-    if not lost:
-        return []
     seen = _Reads(graph, loads, target)
     return [seen.explained(node, int(by.max())) for node, by in lost]
 

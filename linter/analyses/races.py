@@ -251,8 +251,8 @@ class _Reach:
 
     A path enters a rank through a receive (a message) or a send (a credit), and the sends and the receives of a channel
     are each a chain of ``fifo`` edges. So by node and chain two numbers say all: the first place of the chain that the
-    node reaches, and the last place that reaches the node. u reaches v exactly where, for some chain on v's rank, the
-    first place that u reaches is not behind the last that reaches v. (Chain decomposition of reachability: Jagadish,
+    node reaches, and the last place that reaches the node. u reaches v exactly where, for some chain, the first place
+    that u reaches is not behind the last that reaches v. (Chain decomposition of reachability: Jagadish,
     "A compression technique to materialize transitive closure", 1990.)
     """
 
@@ -263,10 +263,6 @@ class _Reach:
         on_chain = np.flatnonzero(nodes.channel >= 0)
         chain = nodes.channel[on_chain].astype(np.int64) * 2 + ~sends[on_chain]
         count = 2 * len(graph.channels)
-        self._rank = nodes.rank
-        self._chain_rank = np.empty(count, dtype=np.int64)
-        self._chain_rank[0::2] = graph.channels.sender
-        self._chain_rank[1::2] = graph.channels.receiver
         by_chain = np.argsort(chain, kind="stable")
         place = np.empty(len(on_chain), dtype=np.int64)
         starts = np.searchsorted(chain[by_chain], np.arange(count))
@@ -299,8 +295,7 @@ class _Reach:
         return loose
 
     def _reaches(self, sources: IntArray, targets: IntArray) -> IntArray:
-        on_rank = self._chain_rank[None, :] == self._rank[targets][:, None]
-        reaches: IntArray = np.any(on_rank & (self._first[sources] <= self._last[targets]), axis=1)
+        reaches: IntArray = np.any(self._first[sources] <= self._last[targets], axis=1)
         return reaches
 
 

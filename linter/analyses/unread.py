@@ -14,6 +14,7 @@ from .overwritten import OverwrittenLoad
 
 __all__ = ["Unread", "destination", "find_unread"]
 
+_POSTED = OPERATIONS.mask(lambda op: op.asynchronous)
 #: Large enough for any node.
 _NEVER = np.iinfo(np.int64).max
 
@@ -29,7 +30,8 @@ class Unread:
 
 
 def find_unread(graph: Graph, live: Liveness, overwritten_loads: list[OverwrittenLoad], *, messages: bool) -> Unread:
-    """All of it; of received messages only where ``messages`` asks for them. What is written over before anything reads
+    """All of it; of received messages only those that were posted and never waited for, unless ``messages`` asks for
+    them. What is written over before anything reads
     it is left to ``overwritten_loads``."""
     storages, accesses = graph.storages, graph.accesses
     reading = np.flatnonzero((accesses.mode == Mode.READ) & ~OPERATIONS.waits[_ops(graph, accesses.node)])
@@ -47,9 +49,14 @@ def find_unread(graph: Graph, live: Liveness, overwritten_loads: list[Overwritte
     # A composite's buffers are its own business, of which it may need one only.
     unread = (graph.held_bytes > 0) & (last_read < 0) & ~blamed & (call_parts(graph) == 0)
     if not messages:
-        received = accesses.mode == Mode.WRITE
-        received &= OPERATIONS.receives[_ops(graph, accesses.node)]
-        unread[accesses.storage[received]] = False
+        ops = _ops(graph, accesses.node)
+        received = (accesses.mode == Mode.WRITE) & OPERATIONS.receives[ops]
+        # A receive that was posted orders nothing as long as nobody waits for it.
+        waited = np.zeros(len(storages), dtype=np.bool_)
+        waited[accesses.storage[OPERATIONS.waits[ops]]] = True
+        unread[accesses.storage[received & ~_POSTED[ops]]] = False
+        blamed |= waited
+        unread &= ~waited
     # A line whose result is read in some iteration, or on some rank, cannot be left out.
     line = line_numbers(graph)
     used = np.unique(line[(last_read >= 0) | blamed])

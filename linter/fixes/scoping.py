@@ -119,15 +119,15 @@ def _users(graph: Graph, rows: IntArray) -> list[int]:
 
 def _around(body: Body, row: int, users: Iterable[int]) -> ast.For | ast.While | ast.expr | None:
     syntax, place = body.syntax, body.place(row)
-    if place is None or place.function == "<lambda>":
+    if place is None:
         return None
+    around = syntax.enclosing(place)
     if place.function in ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"):
-        found = next((n for n in syntax.enclosing(place) if isinstance(n, COMPREHENSIONS)), None)
-        return found
-    for node in syntax.enclosing(place):
+        return next((n for n in around if isinstance(n, COMPREHENSIONS)), None)
+    for node in around:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             return None
-        if isinstance(node, COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS) and node.generators[0].iter not in around:  # that runs once, before
             return node
         if isinstance(node, ast.For | ast.While) and all(_in_body(body, user, node) for user in users):
             return node

@@ -9,7 +9,7 @@ from ..edits import Fix
 from ..rule import LintContext
 from .rewriting import Rewriting
 from .sites import Body, body_of
-from .syntax import Syntax
+from .syntax import Syntax, loaded_names
 
 __all__ = ["widen_accumulator"]
 
@@ -40,6 +40,8 @@ def widen_accumulator(context: LintContext, made: int, sums: tuple[int, ...], dt
     inside = [use for use in uses if loop in syntax.above(use)]
     if any(not _is_plain(syntax, use, adding) for use in inside):
         return None
+    if any(not _is_operand(syntax, use) for use in uses if use not in inside):
+        return None  # what is only put into a list may never be read: its conversion would be for nothing
     rewriting = Rewriting(syntax)
     rewriting.replace(rewriting.start(argument), rewriting.stop(argument), f"{syntax.language}.float32")
     short = f".to({syntax.language}.{repr(dtype).removeprefix('tl.')})"
@@ -80,6 +82,19 @@ def _loop(body: Body, made: ast.stmt, adding: list[ast.stmt | None]) -> ast.stmt
             assert isinstance(node, ast.stmt)
             found = node
     return found
+
+
+def _is_operand(syntax: Syntax, use: ast.Name) -> bool:
+    """Whether a use, or a view of it, goes into an operation, a function or back to the caller."""
+    passed: ast.AST = use
+    for node in syntax.above(use):
+        if isinstance(node, ast.Call):
+            language = (syntax.language or "").split(".")[0]
+            return isinstance(node.func, ast.Name) or node.func is passed or language in loaded_names(node.func)
+        if not isinstance(node, ast.Subscript | ast.Attribute | ast.keyword):
+            return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Return)
+        passed = node
+    return False
 
 
 def _is_plain(syntax: Syntax, use: ast.Name, adding: list[ast.stmt | None]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from ...ir.arrays.distinct import distinct_rows
 from ...ir.forms.text import quote
 from ...ir.graph import Graph
+from ...ir.ops import OPERATIONS
 from ...ir.tables import Mode
 from ..analyses.allocations import line_numbers
 from ..analyses.unread import find_unread
@@ -71,6 +72,10 @@ def _unused_help(context: LintContext, row: int, writer: int, made: int, meant: 
     if context.stack_of(writer) != made:
         written = context.line(context.stack_of(writer))
         return f"leave out {line} and what writes to it from {written} on, or read it"
+    if OPERATIONS.receives[graph.nodes.op[writer]]:
+        waited = np.any(OPERATIONS.waits[graph.nodes.op[graph.accesses.node[graph.accesses.storage == row]]])
+        wait = "" if waited or graph[writer].op == "recv" else "`tl.wait` for it and "
+        return f"{wait}use what it brings; or leave out this receive and the send that it meets"
     name = quote(graph.names[graph.storages.name[row]])
     use = f"store or use `{name}`" if name.isidentifier() else "give the result a name and use it"
     deleted = deletion(context, made, graph[writer].op)
@@ -96,7 +101,8 @@ RULE = Rule(
     what="""
 Reports lines whose results nothing reads: no operation, no store, no message. A line whose result is read in some
 iteration, or on some rank, is left alone; so are received messages, which may be there for the order alone (the
-option asks for them, too). Silent where KS201, KS202, KS203 or KS301 speaks of the same handle.
+option asks for them, too), but for a `tl.recv_async` that nobody waits for: it orders nothing. Silent where KS201,
+KS202, KS203 or KS301 speaks of the same handle.
 """,
     why="""
 The work is done and the scratch is held all the same. Mostly it is a result that was meant to be used: an assignment

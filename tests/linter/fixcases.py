@@ -493,6 +493,18 @@ for j in range(4):
         tl.dot(a, a, acc=acc)
 tl.store(o[:, :], acc)
 """, lambda x: sum(t @ t for t in x.astype(np.float32).reshape(4, 8, 8)).astype(np.float16), (8, 8), dtype="f16"),
+    Case("used as a view, negated, by a helper and by a method", "KS601", """
+def halved(h):
+    return h / 2.0
+
+@ks.kernel
+def kernel(x, o):
+    acc = tl.zeros((1, 8), tl.float16)
+    for j in range(32):
+        with tl.scratch_scope():
+            tl.copy_to(acc, acc + tl.load(x[j : j + 1, :]))
+    tl.store(o[:], halved(acc[0, :]) + halved(-acc[0]) + acc.to(tl.float16)[0])
+""", lambda x: total(x.astype(np.float32)).astype(np.float16), dtype="f16"),
     Case("added to by a helper", "KS601", """
 def add(acc, row):
     tl.copy_to(acc, acc + row)

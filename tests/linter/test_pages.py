@@ -9,7 +9,7 @@ import pytest
 
 import kernscope as ks
 from kernscope.linter import RULES, LintReport, explain
-from kernscope.linter.pages import rule_pages
+from kernscope.linter.pages import rule_pages, write_pages
 
 LintPage = Callable[[str], LintReport]
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "rules"
@@ -66,3 +66,12 @@ def test_a_code_like_none_is_refused_in_a_short_line(code: object) -> None:
     assert caught.value.message.startswith("no rule or error ")
     assert caught.value.help == "`kernscope explain` lists all codes with their names"
     assert len(str(caught.value)) < 200
+
+
+def test_pages_are_written_anew_into_any_folder(tmp_path: Path) -> None:
+    """One that is not there is made; what is there is replaced."""
+    folder = tmp_path / "docs" / "rules"
+    for _ in range(2):
+        write_pages(folder)
+        assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == rule_pages()
+        (folder / "index.md").write_text("old")

@@ -78,7 +78,9 @@ UNSURE = {
     | GIVEN
     | WITHIN - {"by a walrus", "by a subscript"}
     | {"with an annotation", "with more keywords"},
-    ("KS601", "in a nested loop, used twice"): ASSIGNED | GIVEN | {"with more keywords"},
+    ("KS601", "in a nested loop, used twice"): ASSIGNED
+    | GIVEN
+    | {"with more keywords", "names read on", "names read by a closure"},
 }
 
 

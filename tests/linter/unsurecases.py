@@ -518,4 +518,21 @@ def kernel(x, o):
         def step():
             tl.store(o[:], tl.load(x[j, :]) * 2.0)
 """),
+    Advice("the sum is put into a list", "KS601", """
+acc = tl.zeros((8,), tl.float16)
+for j in range(32):
+    with tl.scratch_scope():
+        tl.copy_to(acc, acc + tl.load(x[j, :]))
+sums = [acc]
+tl.store(o[:], acc)
+""", dtype="f16"),
+    Advice("a list's own method takes the sum", "KS601", """
+sums = []
+acc = tl.zeros((8,), tl.float16)
+for j in range(32):
+    with tl.scratch_scope():
+        tl.copy_to(acc, acc + tl.load(x[j, :]))
+sums.append(acc)
+tl.store(o[:], acc)
+""", dtype="f16"),
 ]  # fmt: skip

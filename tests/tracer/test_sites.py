@@ -338,6 +338,35 @@ def test_source_that_cannot_be_read_has_lines_but_no_names() -> None:
     assert names(graph) == ["", ""]
 
 
+def test_a_place_is_one_however_often_it_runs() -> None:
+    """CPython specialises an instruction after some runs, and tells another offset of it from then on."""
+
+    class Tiles:
+        def __init__(self, x: Any) -> None:
+            self.x = x
+
+        def __getitem__(self, row: int) -> Any:
+            return tl.load(self.x)
+
+        @property
+        def first(self) -> Any:
+            return tl.load(self.x)
+
+        def __iter__(self) -> Any:
+            while True:
+                yield tl.load(self.x)
+
+    def kernel(x: Any) -> None:
+        tiles = Tiles(x)
+        for row in range(40):
+            tiles[row]
+            _ = tiles.first
+        for _row, _tile in zip(range(40), tiles, strict=False):
+            pass
+
+    assert len(set(ks.trace(kernel, X).nodes.stack.tolist())) == 3
+
+
 def test_names_are_those_of_the_source_as_it_is_now(tmp_path: Path) -> None:
     """A module is changed and loaded again in one process, as a notebook or an editor does."""
     path, found = tmp_path / "kernel.py", []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import linecache
 import sys
@@ -27,6 +28,7 @@ class _Call(NamedTuple):
 
 
 CallChain = tuple[_Call, ...]
+_CACHE = dis.opmap.get("CACHE", 0)
 
 
 class SiteTable:
@@ -45,6 +47,7 @@ class SiteTable:
         self._stack_rows: dict[tuple[int, int], int] = {}
         self._frame_rows: dict[tuple[int, int], int] = {}
         self._positions: dict[int, list[CodePosition]] = {}  # by id of a code object: it decodes them all for one
+        self._units: dict[int, bytes] = {}
         self._names: dict[int, str] = {}
         self._assignments: dict[str, dict[_Position, str | None]] = {}
         self.frames: list[Location] = []
@@ -120,7 +123,7 @@ class SiteTable:
     def _add(self, frames: Sequence[FrameType | _Call]) -> int:
         caller = -1
         for frame in reversed(frames):
-            site = (id(frame.f_code), frame.f_lasti)
+            site = (id(frame.f_code), self._instruction(frame))
             row = self._frame_rows.get(site)
             if row is None:
                 row = self._frame_rows[site] = len(self.frames)
@@ -131,6 +134,17 @@ class SiteTable:
                 self.stacks.append(key)
             caller = self._stack_rows[key]
         return caller
+
+    def _instruction(self, frame: FrameType | _Call) -> int:
+        """Where the instruction begins that a frame runs. CPython tells the end of one that it has specialised (a
+        subscript or a property of the author's own that ran a few times), behind its caches."""
+        units = self._units.get(id(frame.f_code))
+        if units is None:
+            units = self._units[id(frame.f_code)] = frame.f_code.co_code
+        at = frame.f_lasti
+        while at > 0 and units[at] == _CACHE:
+            at -= 2
+        return at
 
     def _location(self, frame: FrameType | _Call) -> Location:
         code = frame.f_code

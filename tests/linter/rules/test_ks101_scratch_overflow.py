@@ -13,6 +13,8 @@ import pytest
 import kernscope as ks
 from kernscope.linter import LintReport
 
+from .rulecases import body
+
 Lint = Callable[..., LintReport]
 
 
@@ -127,6 +129,10 @@ def test_one_allocation_larger_than_the_budget_cannot_be_helped_by_a_scope(lint:
         ),
         ("x, *, many, size", "`kernscope fit`"),
         (
+            "x, *, tile=WIDE",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]' --param tile --range 128:1024:x2`",
+        ),
+        (
             "x, *, size, tile=64",
             "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 8:64:x2`",
         ),
@@ -137,6 +143,8 @@ def test_the_command_that_finds_a_tile_names_the_parameter(lint: Lint, signature
     one given such a number: from an eighth of it on, by halves where it has any, so that what divides the problem goes
     on doing so. None like it: no command is put in the reader's mouth."""
     kernel = f"""
+        WIDE = 1024
+
         @ks.kernel
         def giant({signature}):
             tl.load(x[:, :])
@@ -187,3 +195,41 @@ def test_ranks_that_overflow_at_one_line_are_one_finding(lint: Lint) -> None:
         "scratch overflow on 2 of 4 ranks, the first is 2: 2,359,296 B needed, the budget is 1,048,576 B"
     )
     assert finding.nodes == (3 + 4, 3 + 5, 9 + 4, 9 + 5, 9 + 6, 9 + 7, 9 + 8)
+
+
+TWO_LOOPS = """
+for i in range({few}):
+    tl.store(o[0, 0:1], tl.load(x[i, 0:{wide}])[0:1])
+for j in range({many}):
+    tl.store(o[0, 0:1], tl.load(x[j, 0:{narrow}])[0:1])
+last = tl.load(x[0, 0:{rest}])
+tl.store(o[0, 0:1], last[0:1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "line"),
+    [
+        # The overflow happens behind both: the loop that takes the most, whichever has more or larger iterations.
+        ({"few": 3, "wide": 32768, "many": 32, "narrow": 4096, "rest": 65536}, 8),
+        ({"few": 3, "wide": 49152, "many": 24, "narrow": 4096, "rest": 65536}, 6),
+        # It happens within one of them.
+        ({"few": 4, "wide": 49152, "many": 32, "narrow": 16384, "rest": 4096}, 8),
+        ({"few": 9, "wide": 49152, "many": 4, "narrow": 4096, "rest": 4096}, 6),
+    ],
+)
+def test_of_two_loops_the_one_to_blame_is_named(lint: Lint, numbers: dict[str, int], line: int) -> None:
+    """The loop in which it overflows, else the one that takes the most; the scope is proposed there."""
+    wide: Any = ks.hbm((32, 65536), "f32")
+    (finding,) = lint(body(TWO_LOOPS.format(**numbers)), wide, wide, select=["KS101"])
+    assert f" of line {line}" in finding.message
+    assert f"wrap line {line + 1}, the body of the loop at line {line}, in `with tl.scratch_scope():`" in finding.help
+
+
+@pytest.mark.parametrize(("columns", "alone"), [(255, False), (256, False), (257, True)])
+def test_only_what_is_larger_than_the_budget_is_said_to_be_alone(lint: Lint, columns: int, alone: bool) -> None:
+    """What takes all of it fits, if nothing else is there."""
+    text = "small = tl.load(x[0, :])\nbig = tl.load(x[:, :])\ntl.store(o[:, :], big)\ntl.store(o[0, :], small)"
+    tensor: Any = ks.hbm((1024, columns), "f32")
+    report = lint(body(text), tensor, tensor, select=["KS101"])
+    assert [" alone takes " in finding.help for finding in report] == ([] if columns == 255 else [alone])

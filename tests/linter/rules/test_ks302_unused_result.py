@@ -92,6 +92,42 @@ def test_lines_that_are_needed_are_silent(lint: Lint, what: str, text: str) -> N
     assert codes(lint(body(text), X, X, ranks=2)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("tl.recv('prev', (8, 8), 'f32')", "use what it brings; or leave out this receive and the send that it meets"),
+        (
+            "tl.wait(tl.recv_async('prev', (8, 8), 'f32'))",
+            "use what it brings; or leave out this receive and the send that it meets",
+        ),
+        (
+            "tl.recv_async('prev', (8, 8), 'f32')",
+            "`tl.wait` for it and use what it brings; or leave out this receive and the send that it meets",
+        ),
+    ],
+)
+def test_a_receive_is_not_deleted_alone(lint: Lint, text: str, help: str) -> None:
+    """Its send would be left without a partner."""
+    kernel = body(f"tl.send('next', tl.load(x[:, :]))\n{text}")
+    (finding,) = lint(kernel, X, X, ranks=2, options={"KS302": {"messages": True}})
+    assert (finding.help, finding.fixes) == (help, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("future = tl.recv_async('prev', (8, 8), 'f32')", ["KS302"]),
+        ("future = tl.recv_async('prev', (8, 8), 'f32')\ntl.wait(future)", []),
+        ("h = tl.zeros((8, 8), 'f32')\ntl.recv_async('prev', (8, 8), 'f32', out=h)\ntl.store(o[:, :], h)", []),
+        ("future = tl.recv_async('prev', (8, 8), 'f32')\nif tl.program_id(0):\n    tl.wait(future)", []),
+        ("for j in range(1):\n    future = tl.recv_async('prev', (8, 8), 'f32')\n    if j:\n        tl.wait(future)", ["KS302"]),
+    ],
+)  # fmt: skip
+def test_a_receive_that_nobody_waits_for_is_found(lint: Lint, text: str, found: list[str]) -> None:
+    """It brings nothing and orders nothing; on any rank, in any iteration, one is enough."""
+    assert codes(lint(body(f"tl.send('next', tl.load(x[:, :]))\n{text}"), X, X, ranks=2)) == found
+
+
 def test_received_messages_that_nobody_reads_are_an_option(lint: Lint) -> None:
     """Off by default: receiving frees a slot, and orders the ranks."""
     kernel = body("tl.send('next', tl.load(x[:, :]))\ntl.recv('prev', (8, 8), 'f32')")

@@ -100,3 +100,22 @@ else:
     tl.store(x[{rows} : {rows + 4}, :], tl.zeros((4, 8), tl.float32))
 """
     assert bool(len(lint(body(text), X, X, ranks=2))) is fires
+
+
+@pytest.mark.parametrize(
+    ("region", "said"),
+    [
+        ("x[2:4, 8:16]", "`x[2:4, 8:16]`"),
+        ("x[2]", "`x[2:3, 0:64]`"),
+        ("x + 130, (20,)", "`x[2:3, 2:22]`"),
+        ("x + 60, (20,)", "elements 60 to 80 of `x`"),
+        ("x + 960, (1000,)", "elements 960 to 1,960 of `x`"),
+        ("row[0:1, 3:9]", "`row[0:1, 3:9]`"),
+        ("row + 3, (6,)", "`row[0:1, 3:9]`"),
+    ],
+)
+def test_regions_are_named_as_boxes_where_they_are(lint: Lint, region: str, said: str) -> None:
+    """Else by the elements that they span."""
+    text = f"@ks.kernel\ndef kernel(x, row):\n    a, b = tl.load({region}), tl.load({region})\n    tl.copy_to(a, b)\n"
+    (finding,) = lint(text, ks.hbm((64, 64), "f32"), ks.hbm((1, 64), "f32"), select=["KS503"])
+    assert finding.message.startswith(f"{said} is loaded again although `a` still holds it unchanged, ")
