@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := set(given.names) - set(_LAUNCHES):
         parser.error(f"no such launch: {', '.join(sorted(unknown))}")
     probe = subprocess.run(
-        [given.triton_python, "-c", "import torch, triton; print(triton.__version__)"],
+        [given.triton_python, "-c", "import triton, torch; print(triton.__version__)"],
         capture_output=True,
         text=True,
         check=False,

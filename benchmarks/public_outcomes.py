@@ -1,20 +1,15 @@
-"""A plugin of pytest's, for ``public_triton.py``: what came of each test, a line of JSON each.
-
-``--outcomes FILE`` names the file, ``--sample N`` keeps N parametrisations of each test function (those whose names
-hash lowest: the same ones each time), ``--limit SECONDS`` ends a test that takes longer.
-"""
+"""A plugin of pytest's, for ``public_triton.py``: what came of each test, a line of JSON each, in the file that
+``--outcomes`` names."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import signal
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
+from public_sampling import function_of
 
 from kernscope.ir.errors import KernscopeError
 from kernscope.tracer.triton.host.jit import JITCallable
@@ -23,16 +18,9 @@ from kernscope.tracer.triton.host.jit import JITCallable
 _RUN: set[str] = set()
 
 
-class OverTime(BaseException):
-    """A test took longer than it may. No ``Exception``: what a test catches is its own."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options."""
-    group = parser.getgroup("outcomes")
-    group.addoption("--outcomes", type=Path, help="the file for what came of each test")
-    group.addoption("--sample", type=int, default=0, help="parametrisations kept of each test function; 0: all")
-    group.addoption("--limit", type=float, default=0.0, help="seconds that a test may take; 0: any")
+    """The option."""
+    parser.getgroup("outcomes").addoption("--outcomes", type=Path, help="the file for what came of each test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,44 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
     JITCallable.function = property(noted)  # type: ignore[method-assign]
 
 
-def _function(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
-
-
-def _hash(item: pytest.Item) -> bytes:
-    return hashlib.sha256(item.nodeid.rpartition("/")[2].encode()).digest()
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a sample of each function, in the order of the file."""
-    count = config.getoption("--sample")
-    if not count:
-        return
-    kept: set[pytest.Item] = set()
-    for _, group in groupby(sorted(items, key=_function), _function):
-        kept.update(sorted(group, key=_hash)[:count])
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """End a test that takes too long."""
-    limit = item.config.getoption("--limit")
+    """A test begins with no file."""
     _RUN.clear()
-    if not limit:
-        return (yield)
-
-    def end(*_: Any) -> None:
-        raise OverTime(f"not done within {limit:g} s")
-
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    try:
-        return (yield)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -95,7 +50,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if path is not None and (call.when == "call" or (call.when == "setup" and not report.passed)):
         what, why = _came_of(report, call.excinfo)
         line = {
-            "test": _function(item),
+            "test": function_of(item),
             "id": item.nodeid,
             "what": what,
             "why": why,

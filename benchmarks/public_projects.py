@@ -88,7 +88,18 @@ def outcomes_of(
             outcomes = Path(folder, "outcomes.jsonl")
             command = [
                 *(sys.executable, "-m", "pytest", str(file.relative_to(root)), f"--kernscope-triton={machine}"),
-                *("-p", "public_outcomes", "-p", "no:cacheprovider", "-q", "--tb=no", "-W", "ignore"),
+                *(
+                    "-p",
+                    "public_sampling",
+                    "-p",
+                    "public_outcomes",
+                    "-p",
+                    "no:cacheprovider",
+                    "-q",
+                    "--tb=no",
+                    "-W",
+                    "ignore",
+                ),
                 *("--outcomes", str(outcomes), "--sample", str(sample), "--limit", str(limit_s)),
                 *project.arguments,
             ]

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", type=Path, help=f"a checkout of {project.url}")
     parser.add_argument("--fetch", action="store_true", help="clone the projects that are not given")
     parser.add_argument("--sample", type=int, default=2, help="parametrisations of a test function; 0: all")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a test may take (default: %(default)g)")
+    parser.add_argument("--limit", type=float, default=60.0, help="processor seconds of a test (default: %(default)g)")
     parser.add_argument("--only", action="append", default=[], help="files of tests whose names have this; repeatable")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds a file may take (default: %(default)g)")
     parser.add_argument("--machine", default="ahbm-pe")
@@ -115,7 +115,7 @@ def _run_project(project: Project, root: Path, given: argparse.Namespace) -> Non
     sampled = (
         f"{given.sample} parametrisations of each test function, the same ones each time" if given.sample else "all"
     )
-    print(f"\n{project.name}: {sampled}; a test may take {given.limit:g} s", flush=True)
+    print(f"\n{project.name}: {sampled}; a test may take {given.limit:g} s of processor time", flush=True)
     lines: list[dict[str, Any]] = []
     for file, outcomes, trouble in outcomes_of(
         project,

@@ -69,6 +69,11 @@ _TIMEOUT_S = 3600.0
     metavar="N",
     help="The machine's processing elements; default: of its topology, else 32.",
 )
+@click.option(
+    "--programs",
+    metavar="WHICH",
+    help="Run only these programs of each launch: first,last,random:64, or numbers as 731,128-255.",
+)
 @click.option("--save", metavar="FOLDER", help="Save the graphs, *.ksg: every other command takes them.")
 @click.option("--report", metavar="FOLDER", help="Write a page for each different launch.")
 @click.option("--output-format", type=Choice(sorted(FORMATS)), default="full", show_default=True)
@@ -84,6 +89,7 @@ def triton(
     configs: bool,
     sweep: Any,
     pes: int | None,
+    programs: str | None,
     save: str | None,
     report: str | None,
     output_format: str,
@@ -107,6 +113,7 @@ def triton(
         processing_elements=pes,
         configs="all" if configs else "first",
         sweep=sweep,
+        programs=programs,
     )
     failures: list[Failure] = []
     with stages() as tell:
@@ -194,7 +201,8 @@ def _launch_lines(group: _Group) -> Iterator[str]:
     one, report = group[0]
     times = f", {len(group)} times" if len(group) > 1 else ""
     traces = plural(len(one.traces), "trace")
-    yield f"{one.title}  {plural(one.programs, 'program')} in {traces}{times}  {one.location.short}"
+    run = f"{one.programs_run:,} of " if one.programs_run < one.programs else ""
+    yield f"{one.title}  {run}{plural(one.programs, 'program')} in {traces}{times}  {one.location.short}"
     if one.config is not None:
         yield f"  config    {one.config}"
     fullest = one.fullest.liveness
@@ -205,16 +213,22 @@ def _launch_lines(group: _Group) -> Iterator[str]:
     try:
         schedule = one.longest.schedule
         bounds = schedule.bounds
+        about = "about " if one.programs_run < one.programs else ""
         bound = f", {schedule.ratio:.2f} x its bound ({bounds.best})" if bounds is not None else ""
         yield (
-            f"  schedule  list {format_ps(schedule.makespan_ps)} a program{bound}; the launch "
+            f"  schedule  list {format_ps(schedule.makespan_ps)} a program{bound}; the launch {about}"
             f"{format_ps(one.makespan_ps)} on {plural(one.processing_elements, 'PE')}"
         )
     except KernscopeError as error:
         yield f"  schedule  none: {error.message}"
+    if len(one.examined) < len(one.traces):
+        yield (
+            f"  turns     {len(one.examined)} of {plural(len(one.traces), 'trace')} are linted and scheduled: others "
+            "differ from them only in how often loops turn, and times are linear between"
+        )
     yield f"  findings  {report.summary.rpartition(': ')[2].replace('no findings', 'none')}"
     for fact in report.notes:
-        yield f"  unjudged  {fact}"
+        yield f"  open      {fact}"
     yield ""
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from ...tracer.triton.host.jit import JITFunction, jit
 from ...tracer.triton.host.tuning import Config, autotune, heuristics
+from ...tracer.triton.untouched import empty
 from .launches import LaunchResult
 from .session import Session, session
 
-__all__ = ["Config", "JITFunction", "LaunchResult", "Session", "autotune", "heuristics", "jit", "session"]
+__all__ = ["Config", "JITFunction", "LaunchResult", "Session", "autotune", "empty", "heuristics", "jit", "session"]

@@ -13,12 +13,17 @@ from ...tracer.triton.host.modules import standing_in
 from ...tracer.triton.host.session_state import Device, LaunchRequest, SessionState, Trial, running_session
 from ...tracer.triton.host.torch_device import torch_on_cpu
 from ...tracer.triton.launching import Launch, LaunchOptions, launch
+from ...tracer.triton.sampling import ProgramSample
 from .launches import LaunchResult
 
 __all__ = ["DEFAULT_PROCESSING_ELEMENTS", "Session", "session"]
 
 #: What a machine whose topology has no shape is taken to have.
 DEFAULT_PROCESSING_ELEMENTS = 32
+_SAMPLED = (
+    "only a sample of the programs was run ({}): the others are not judged, what they would store is missing, and the "
+    "script's own asserts may fail of that"
+)
 
 
 class Session:
@@ -31,8 +36,10 @@ class Session:
         processing_elements: int,
         configs: Literal["first", "all"],
         sweep: Literal["first", "all", "none"],
+        programs: ProgramSample | None = None,
     ) -> None:
         self.machine = machine
+        self.programs = programs
         self.processing_elements = processing_elements
         self._results: dict[int, LaunchResult] = {}
         self._leaving = contextlib.ExitStack()
@@ -57,8 +64,12 @@ class Session:
             kernel=request.kernel.fn.__name__,
             num_stages=int(request.options.get("num_stages") or 1),
             addresses=request.addresses,
+            programs=self.programs,
         )
         made = launch(request.function, request.arguments, request.grid, target=self.machine.target, options=options)
+        if made.programs_run < made.programs:
+            assert self.programs is not None
+            self.state.note(_SAMPLED.format(self.programs.text))
         number = len(self._results) + 1
         self._results[id(made)] = LaunchResult.of(request, made, number, self.machine, self.processing_elements)
         return made
@@ -107,6 +118,7 @@ def session(
     processing_elements: int | None = None,
     configs: Literal["first", "all"] = "first",
     sweep: Literal["first", "all", "none"] = "first",
+    programs: str | None = None,
 ) -> Session:
     """A session for unmodified Triton kernels, to be entered with ``with``.
 
@@ -115,7 +127,9 @@ def session(
 
     ``machine`` (a name, a TOML file's path or a ``Machine``) is what the script is told in the place of a GPU, with
     ``processing_elements``: by default those of its topology's shape, else 32. ``configs="all"`` tries every
-    configuration of an autotuned kernel, ``sweep`` says how many sizes of a benchmark are run.
+    configuration of an autotuned kernel, ``sweep`` says how many sizes of a benchmark are run. ``programs`` says which
+    programs of each launch are run, by default all: ``"first,last,random:64"``, ``"first:8,731,1024-2047"``. What the
+    others would do is not judged then, and not stored: a script's own asserts may fail.
 
     Raises ``OptionError`` for other values, ``MachineError`` for no machine, and ``TritonSessionError`` when it is
     entered within another one.
@@ -129,4 +143,5 @@ def session(
     for name, value, known in (("configs", configs, ("first", "all")), ("sweep", sweep, ("first", "all", "none"))):
         if value not in known:
             raise OptionError(f"{name}={shown(value)}", help=f"it can be: {', '.join(known)}")
-    return Session(described, processing_elements, configs, sweep)
+    sample = None if programs is None else ProgramSample.of(programs)
+    return Session(described, processing_elements, configs, sweep, sample)

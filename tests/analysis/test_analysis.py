@@ -157,3 +157,12 @@ def test_a_machine_is_asked_for_only_where_times_are() -> None:
     assert lint_graph(known, select=["KS1", "KS2", "KS4"]).ok
     with pytest.raises(ks.MachineError, match="no preset"):
         lint_graph(known, select=["KS303"])
+
+
+def test_what_is_kept_is_no_part_of_what_an_analysis_is() -> None:
+    """It is not given when one is made, and not printed: it may be as large as the graph."""
+    graph = ks.trace(lambda: None)
+    made = Analysis(graph, None)
+    assert len(made.liveness().peak_bytes_by_rank) == 1 and "iveness" not in repr(made)
+    with pytest.raises(TypeError):
+        Analysis(graph, None, liveness={})  # type: ignore[call-arg]

@@ -81,6 +81,7 @@ def test_every_engine_has_a_colour_of_its_own() -> None:
     """Links share the link's; what is unknown has that of no engine."""
     graph = pk.messages()
     names, engine = engines_of(graph)
+    assert names == ("dma_read", "dma_write", "dma", "gemm", "math", "link:next", "link:prev", "none")
     assert [names[i] for i in engine] == [node.engine for node in graph]
     assert {engine_kind(name) for name in names} == set(ENGINE_COLOURS)
     assert len({colour.solid for colour in ENGINE_COLOURS.values()}) == len(ENGINE_COLOURS)

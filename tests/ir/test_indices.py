@@ -149,6 +149,7 @@ def test_its_kind_is_told_and_verified(graph: ks.Graph, kind: AccessKind) -> Non
     assert verify(graph) == []
     inside = ~graph.in_scratch[graph.accesses.storage]
     assert set(graph.accesses.kind[inside].tolist()) == {kind}
+    assert set(graph.accesses.kind[~inside].tolist()) == {AccessKind.BOX}
     for wrong in set(AccessKind) - {kind}:
         columns = {**graph.accesses.columns(), "kind": np.where(inside, wrong, graph.accesses.kind)}
         assert verify(attrs.evolve(graph, accesses=AccessTable.make(**columns)))

@@ -114,6 +114,13 @@ def test_equal_layouts_are_one_object(shape: tuple[int, ...]) -> None:
     assert one.nbytes == 2 * math.prod(shape)
 
 
+@pytest.mark.parametrize("wanted", [(-1, 0), (0, -1), (-1, 5), (-1, -1), (7,), (-2, -12), (0,)])
+def test_a_shape_of_other_elements_is_refused(wanted: tuple[int, ...]) -> None:
+    """A size of 0, one that the others do not divide, two that are left open, or negative ones."""
+    with pytest.raises(ks.ShapeError):
+        layouts.reshape(Layout.dense((4, 6), dtypes.float32), wanted)
+
+
 def test_a_view_that_skips_elements_is_not_reshaped() -> None:
     """A reshape needs a contiguous view: columns, transposes and broadcasts are refused, whole rows are not."""
     whole = Layout.dense((4, 6), dtypes.float32)

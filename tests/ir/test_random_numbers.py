@@ -118,11 +118,24 @@ def test_floats_are_distributed_as_they_say() -> None:
     assert uniform(wide).dtype == np.float32 and uniform(wide).min() >= 0 and uniform(wide).max() < 1
 
 
+@pytest.mark.parametrize(("seed", "bits"), [(2**64 - 1, 2**64 - 1), (-(2**63), 2**63), (0, 0), (-1, 2**64 - 1)])
+def test_a_seed_has_64_bits(seed: int, bits: int) -> None:
+    """The largest and the least there are give what their bits give."""
+
+    def kernel(o: Any) -> None:
+        tl.store(o, tl.randint(seed, tl.arange(0, 4)))
+
+    (words,) = ks.run(ks.trace(kernel, ks.hbm((4,), "u32"))).values()
+    np.testing.assert_array_equal(words, random_words(np.uint64(bits), np.arange(4, dtype=np.int32))[0])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
         (lambda h: tl.rand(1.5, tl.arange(0, 4)), ks.ArgumentError, "seed 1.5"),
         (lambda h: tl.rand(2**64, tl.arange(0, 4)), ks.ArgumentError, "64 bits"),
+        (lambda h: tl.rand(-(2**63) - 1, tl.arange(0, 4)), ks.ArgumentError, "64 bits"),
+        (lambda h: tl.rand(True, tl.arange(0, 4)), ks.ArgumentError, "seed True"),
         (lambda h: tl.rand(1, 4), ks.ArgumentError, "rand"),
         (lambda h: tl.rand(1, h), ks.DTypeError, "offset of f16"),
         (lambda h: tl.rand(h, tl.arange(0, 4)), ks.DTypeError, "seed of f16"),

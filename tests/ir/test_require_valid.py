@@ -11,8 +11,9 @@ import pytest
 
 import kernscope as ks
 from kernscope import tl
-from kernscope.ir.tables import Table
+from kernscope.ir.tables import EdgeTable, Table
 from kernscope.ir.verifier import verify
+from kernscope.ir.verifier.verify import require_valid
 
 X = ks.hbm((8, 8), "f32")
 
@@ -72,3 +73,26 @@ def test_a_graph_is_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
         before = len(runs)
         verify.require_valid(graph)
         assert len(runs) > before
+
+
+def test_edges_are_judged_unless_they_are_not_needed() -> None:
+    """An edge that points backwards is refused; whoever has no use for edges does not look, and looks no second time
+    at what was found sound."""
+
+    def backwards() -> ks.Graph:
+        graph = traced()
+        graph.__dict__["edges"] = EdgeTable.make(source=[3], target=[1], reason=[0], recycled=[0])
+        return graph
+
+    for options in ({}, {"edges": True}):
+        with pytest.raises(ks.InvalidGraphError, match="edges-point-forward"):
+            require_valid(backwards(), **options)
+    require_valid(graph := backwards(), edges=False)
+    require_valid(graph, edges=False)
+    with pytest.raises(ks.InvalidGraphError, match="edges-point-forward"):
+        require_valid(graph)
+    require_valid(sound := traced())
+    del sound.__dict__["edges"]
+    require_valid(sound, edges=False)
+    require_valid(sound)
+    assert "edges" not in sound.__dict__

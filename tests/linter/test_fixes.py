@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -160,6 +161,24 @@ def test_a_source_that_has_changed_is_not_edited(load_kernel: Load, tmp_path: Pa
     report = ks.lint(graph)
     assert [d for d in report if d.fixes] == []
     assert case.code in {d.code for d in report}, str(report)
+
+
+def without_places(graph: ks.Graph) -> ks.Graph:
+    """A graph of which nobody knows the lines."""
+    tables = {name: getattr(graph, name) for name in ("nodes", "storages", "scopes")}
+    bare = {name: attrs.evolve(table, stack=np.full_like(table.stack, -1)) for name, table in tables.items()}
+    return attrs.evolve(graph, **bare, unentered_scopes=())
+
+
+@pytest.mark.parametrize("code", sorted({case.code for case in CASES} - {"KS001", "KS206", "KS501"}))
+def test_what_has_no_place_is_found_all_the_same(load_kernel: Load, code: str) -> None:
+    """Without lines there is nothing to point at or to edit, and no line that runs again and again (KS103, KS601)."""
+    for case in [case for case in CASES if case.code == code][:4]:
+        graph = ks.trace(load_kernel(source(case.text)), *arguments(case), on_overflow="record")
+        there, bare = ks.lint(graph), ks.lint(without_places(graph))
+        assert {d.code for d in there} - {"KS103", "KS601"} <= {d.code for d in bare}
+        assert all((d.locations, d.fixes) == ((), ()) and d.help for d in bare)
+        assert str(bare).endswith(bare.summary)
 
 
 def test_edits_are_applied_from_the_end() -> None:

@@ -36,6 +36,19 @@ def test_a_growing_loop_shows_the_lines_that_hold_the_most(lint: Lint, count: in
     assert holding(finding) == shown
 
 
+@pytest.mark.parametrize(("count", "shown"), [(1, 1), (4, 4), (5, 5), (6, 5)])
+def test_an_oversized_scope_shows_the_lines_that_hold_the_most(lint: Lint, count: int, shown: int) -> None:
+    """KS104: five of them."""
+    text = (
+        "with tl.scratch_scope():\n"
+        + lines("    t% = tl.load(x[%, :])\n", count)
+        + lines("    tl.store(o[%, :], t%)\n", count)
+        + "    b = tl.load(x[0:16, :])\n    tl.store(o[0:16, :], b)\n"
+    )
+    (finding,) = lint(body(text), X, X, select=["KS104"], options={"KS104": {"percent": 0}})
+    assert holding(finding) == shown
+
+
 @pytest.mark.parametrize(
     ("count", "hidden"),
     [

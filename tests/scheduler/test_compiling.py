@@ -56,6 +56,36 @@ def _both(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], Any]) -> tuple[
     return plain, compute()
 
 
+def _doubled(column: Any) -> Any:
+    for at in range(len(column)):
+        column[at] *= 2
+    return column
+
+
+def _sum(column: Any) -> Any:
+    total = 0
+    for number in column:
+        total += number
+    return total
+
+
+@pytest.mark.parametrize(("size", "options", "wanted"), [(9, {}, 0), (10, {}, 1), (10, {"exact": False}, 0)])
+def test_a_loop_is_compiled_from_a_size_on(
+    monkeypatch: pytest.MonkeyPatch, size: int, options: dict[str, bool], wanted: int
+) -> None:
+    """Where numbers fit int64, which they do unless it is said; never without numba. The result is the same."""
+    compiled: list[Any] = []
+    monkeypatch.setattr(loops, "_compiled", lambda loop: compiled.append(loop) or loop)
+    monkeypatch.setattr(loops, "COMPILED_FROM", 10)
+    for there in (True, False):
+        monkeypatch.setattr(loops, "can_compile", lambda there=there: there)
+        compiled.clear()
+        found = loops.run_loop(_doubled, size, np.arange(4), **options)
+        assert (found.tolist(), found.dtype) == ([0, 2, 4, 6], np.int64)
+        assert loops.number_loop(_sum, size, np.arange(4), **options) == 6
+        assert compiled == [_doubled, _sum] * (wanted * there)
+
+
 @needs_numba
 @pytest.mark.parametrize("effort", ["fast", "normal"])
 def test_compiled_lists_equal_plain_ones(monkeypatch: pytest.MonkeyPatch, effort: str) -> None:

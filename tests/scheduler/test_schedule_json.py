@@ -5,6 +5,7 @@ import json
 import pytest
 
 import kernscope as ks
+from kernscope import tl
 from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_short import gqa_attention_decode_short_kernel
 from kernscope.kernels.gqa_attention_prefill_long import gqa_attention_prefill_long_kernel
@@ -38,3 +39,20 @@ def test_an_empty_kernel() -> None:
 
     schedule = ks.schedule(ks.trace(nothing))
     assert schedule.to_json() == json.dumps(schedule.to_dict(), ensure_ascii=True, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("policy", LADDER)
+def test_a_program_of_a_grid_is_said(policy: str) -> None:
+    """The first one too, whose number is 0; a graph without a grid has none."""
+
+    def kernel(x: ks.HbmTensor, o: ks.HbmTensor) -> None:
+        tl.store(o[tl.program_id(0), :], tl.load(x[tl.program_id(0), :]))
+
+    rows = ks.hbm((4, 8), "f32")
+    for grid, said in ((4, [[0], [1], [2], [3]]), ((2, 2), [[0, 0], [0, 1], [1, 0], [1, 1]]), (None, [])):
+        schedule = ks.schedule(ks.trace(kernel, rows, rows, grid=grid, ranks=2), policy)
+        document = json.loads(schedule.to_json())
+        assert document == json.loads(json.dumps(schedule.to_dict()))
+        assert sorted({tuple(node["program"]) for node in document["nodes"] if "program" in node}) == [
+            *map(tuple, said)
+        ]

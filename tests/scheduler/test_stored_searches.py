@@ -13,6 +13,9 @@ import pytest
 
 from kernscope import InfeasibleError, schedule_dag
 from kernscope.ir.tables import IntArray
+from kernscope.memory.greedy_placement import find_conflicts, first_fit, sweep_fit
+from kernscope.memory.next_fit import next_fit
+from kernscope.memory.placement import place_blocks
 from kernscope.memory.skyline_placement import lowest_peak
 from kernscope.scheduler.search.active import active_schedule
 from kernscope.scheduler.search.bounding import quick_bounds, raised_bounds, refuted_bounds
@@ -180,6 +183,18 @@ def searches() -> dict[str, _Found]:
         found[f"blocks: seed {seed}"] = lambda s=seed: [*packed(1, 12, seed=s), *packed(2, 30, seed=s)]
     found["project: bounds"] = lambda: [list(schedule_project(project(n, 20), 1).bounds.values()) for n in (1, 2, 3)]
     found["blocks: capacity"] = lambda: [*packed(3, 20, capacity=1_200), *packed(3, 20, capacity=100)]
+    for number, count in ((1, 12), (2, 40), (3, 90)):
+        start, stop, nbytes = blocks(number, count)
+        found[f"{count} blocks: placed"] = lambda a=start, b=stop, c=nbytes: attrs.astuple(
+            place_blocks(a, b, c, steps=20_000), recurse=False
+        )
+        found[f"{count} blocks: swept"] = lambda a=start, b=stop, c=nbytes: sweep_fit(a, b, c)
+        found[f"{count} blocks: first fit"] = lambda a=start, b=stop, c=nbytes: first_fit(
+            np.argsort(-c, kind="stable").tolist(), find_conflicts(a, b), c
+        )
+        found[f"{count} blocks: next fit"] = lambda a=start, b=stop, c=nbytes: [
+            -1 if (at := next_fit(a, b, c, int(share * c.sum()))) is None else at for share in (0.5, 0.8, 1.0)
+        ]
     found["default seeds"] = lambda: [
         schedule_project(project(4, 20), 12).start,
         search_critical_chain(DAGS["shop"], LISTS["shop"], visits=40_000, enough_ps=0),
@@ -351,6 +366,18 @@ STORED: dict[str, int] = {
     "blocks: seed 1": 3158696813,
     "project: bounds": 1727762524,
     "blocks: capacity": 470774054,
+    "12 blocks: placed": 3722347162,
+    "12 blocks: swept": 1617949653,
+    "12 blocks: first fit": 2049466791,
+    "12 blocks: next fit": 2534456754,
+    "40 blocks: placed": 70415191,
+    "40 blocks: swept": 3489018786,
+    "40 blocks: first fit": 2018830371,
+    "40 blocks: next fit": 3351519738,
+    "90 blocks: placed": 3190631725,
+    "90 blocks: swept": 730844130,
+    "90 blocks: first fit": 2538738195,
+    "90 blocks: next fit": 1449588913,
     "default seeds": 2902202630,
 }
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import tl
@@ -112,6 +114,54 @@ def test_a_load_fills_the_handle_it_is_given() -> None:
     graph = trace(kernel)
     assert len(graph) == 3
     assert {a.storage.row for node in graph for a in node.writes} == {2}
+
+
+@st.composite
+def indexings(draw: st.DrawFn) -> tuple[tuple[int, ...], list[Any]]:
+    """A shape, and indexings one after the other: numbers, slices and ``...``, of as many dimensions as are left."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    left, chain = list(shape), []
+    for _ in range(draw(st.integers(1, 3))):
+        count = draw(st.integers(1, len(left))) if left else 0
+        dots = draw(st.sampled_from([None, *range(count + 1)])) if left else None
+        axes = range(count) if dots is None else [*range(dots), *range(len(left) - count + dots, len(left))]
+        entries: list[Any] = []
+        after = dict(enumerate(left))
+        for axis in axes:
+            start = draw(st.integers(0, left[axis] - 1))
+            stop = draw(st.integers(start + 1, left[axis]))
+            entry = draw(
+                st.sampled_from([start, slice(start, stop), slice(None, stop), slice(start, None), slice(None)])
+            )
+            entries.append(entry)
+            after[axis] = 0 if isinstance(entry, int) else len(range(left[axis])[entry])
+        if dots is not None:
+            entries.insert(dots, ...)
+        chain.append(entries[0] if len(entries) == 1 and draw(st.booleans()) else tuple(entries))
+        left = [n for n in after.values() if n]
+        if not left:
+            break
+    return shape, [entry for entry in chain if entry != ()]
+
+
+@given(indexings())
+@settings(max_examples=60)
+def test_regions_of_regions_are_what_numpy_says(case: tuple[tuple[int, ...], list[Any]]) -> None:
+    """Whatever was dropped or cut before: the shape, and the elements that are loaded."""
+    shape, chain = case
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    wanted = x
+    for entry in chain:
+        wanted = wanted[entry]
+
+    def kernel(x: Any, o: Any) -> None:
+        for entry in chain:
+            x = x[entry]
+        assert x.shape == wanted.shape
+        tl.store(o[...], tl.load(x))
+
+    got = ks.run(ks.trace(kernel, x, ks.hbm(wanted.shape, "f32")))["o"]
+    np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -25,6 +26,7 @@ from .recording.graph import GraphNames, kept_for_loops, unplaced_graph
 from .recording.races import ProgramRace, find_races
 from .recording.tape import Tape
 from .recording.tracing import Tracing
+from .sampling import ProgramSample
 from .values.storage import Storage, Storages
 from .values.value import Array, Running, Split, Value, constant
 
@@ -44,8 +46,8 @@ class LaunchOptions:
     """``machine``: its name, for the graphs; ``machine_toml``: what describes it; ``kernel``: the kernel's name;
     ``budget``: the bytes that lanes and their undo log may take; ``num_stages``: the copies of what loops load, where
     the kernel does not say; ``addresses``: tensors by their addresses, which kernels may load and go to;
-    ``snapshot_bytes``: up to so many, the memory from before the launch is kept, for runs of its graphs (those of a
-    larger launch are given their inputs)."""
+    ``programs``: which programs are run (None: all); ``snapshot_bytes``: up to so many, the memory from before the
+    launch is kept, for runs of its graphs (those of a larger launch are given their inputs)."""
 
     machine: str = ""
     machine_toml: str = ""
@@ -54,6 +56,7 @@ class LaunchOptions:
     num_stages: int = 1
     addresses: Mapping[int, TensorArgument] = attrs.field(factory=dict)
     snapshot_bytes: int = 1 << 24
+    programs: ProgramSample | None = None
 
 
 @attrs.frozen(eq=False)
@@ -78,6 +81,11 @@ class Trace:
         """Their numbers, ascending: axis 0 of the grid runs fastest."""
         return np.sort(np.concatenate([chunk.programs for chunk in self.chunks]))
 
+    @cached_property
+    def kinds(self) -> Counter[Any]:
+        """How often each kind of step occurs in it."""
+        return self.chunks[0].tape.kinds()
+
     def graph(self, program: int | None = None, placement: Placement = "spread") -> Graph:
         """The graph of a program (by default the first), with addresses: ``"spread"`` over the scratch, as far as it
         goes, so that little waits for bytes alone; or with the ``"least"`` peak. Raises ``ArgumentError`` for a program
@@ -93,7 +101,8 @@ class Trace:
 @attrs.define(eq=False)
 class Launch:
     """What came of a launch: the traces, in the order in which they were met; the storages, with what was there before;
-    the facts that rules speak of."""
+    the facts that rules speak of. ``sampled`` are the programs that were run, ascending (None: all of the grid): of the
+    others nothing is known."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -102,9 +111,21 @@ class Launch:
     sites: SiteTable
     storages: list[Storage]
     num_stages: int = 1
+    sampled: Array | None = None
     traces: list[Trace] = attrs.field(factory=list)
     facts: list[Fact] = attrs.field(factory=list)
     splits: int = 0
+
+    @property
+    def programs(self) -> int:
+        """How many programs the grid has."""
+        x, y, z = map(int, self.grid)
+        return x * y * z
+
+    @property
+    def programs_run(self) -> int:
+        """How many of them were run."""
+        return self.programs if self.sampled is None else len(self.sampled)
 
     def location(self, stack: int) -> Location | None:
         """The place of a stack row of its facts."""
@@ -140,7 +161,8 @@ class Launch:
         for trace in self.traces:
             if program in trace.programs:
                 return trace.graph(program)
-        raise ArgumentError(f"the launch has no program {program}", help=f"its grid is {self.grid}")
+        run = "" if self.sampled is None else f", of which {self.programs_run:,} programs were run"
+        raise ArgumentError(f"the launch has no program {program}", help=f"its grid is {self.grid}{run}")
 
 
 def call_kernel(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
@@ -166,6 +188,8 @@ def launch(
     given = {name: _argument(name, value, storages) for name, value in arguments.items()}
     sites = SiteTable(call_kernel.__code__, own_folders(()))
     made = Launch(options.kernel, grid, target, names, sites, storages.all, options.num_stages)
+    if options.programs is not None:
+        made.sampled = options.programs.chosen(made.programs)
     try:
         _Execution(made, function, given, storages, options).run()
     finally:
@@ -198,10 +222,12 @@ class _Execution:
 
     def run(self) -> None:
         """Run all programs, in the order of the grid."""
-        count = int(np.prod(self._made.grid, dtype=np.int64))
+        count, sample = self._made.programs, self._made.sampled
+        run = count if sample is None else len(sample)
         begin, size = 0, _FIRST_LANES
-        while begin < count:
-            waiting = [np.arange(begin, min(begin + size, count))]
+        while begin < run:
+            end = min(begin + size, run)
+            waiting = [np.arange(begin, end) if sample is None else sample[begin:end]]
             begin += size
             while waiting:
                 waiting += self._attempt(waiting.pop())

@@ -129,6 +129,10 @@ def test_one_allocation_larger_than_the_budget_cannot_be_helped_by_a_scope(lint:
         ),
         ("x, *, many, size", "`kernscope fit`"),
         (
+            "x, *, tile=WIDE",
+            "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]' --param tile --range 128:1024:x2`",
+        ),
+        (
             "x, *, size, tile=64",
             "`kernscope fit kernel.py::giant --arg 'x=f32[1024,257]'{given} --param tile --range 8:64:x2`",
         ),
@@ -139,6 +143,8 @@ def test_the_command_that_finds_a_tile_names_the_parameter(lint: Lint, signature
     one given such a number: from an eighth of it on, by halves where it has any, so that what divides the problem goes
     on doing so. None like it: no command is put in the reader's mouth."""
     kernel = f"""
+        WIDE = 1024
+
         @ks.kernel
         def giant({signature}):
             tl.load(x[:, :])
@@ -218,3 +224,12 @@ def test_of_two_loops_the_one_to_blame_is_named(lint: Lint, numbers: dict[str, i
     (finding,) = lint(body(TWO_LOOPS.format(**numbers)), wide, wide, select=["KS101"])
     assert f" of line {line}" in finding.message
     assert f"wrap line {line + 1}, the body of the loop at line {line}, in `with tl.scratch_scope():`" in finding.help
+
+
+@pytest.mark.parametrize(("columns", "alone"), [(255, False), (256, False), (257, True)])
+def test_only_what_is_larger_than_the_budget_is_said_to_be_alone(lint: Lint, columns: int, alone: bool) -> None:
+    """What takes all of it fits, if nothing else is there."""
+    text = "small = tl.load(x[0, :])\nbig = tl.load(x[:, :])\ntl.store(o[:, :], big)\ntl.store(o[0, :], small)"
+    tensor: Any = ks.hbm((1024, columns), "f32")
+    report = lint(body(text), tensor, tensor, select=["KS101"])
+    assert [" alone takes " in finding.help for finding in report] == ([] if columns == 255 else [alone])

@@ -101,6 +101,23 @@ def test_scopes_whose_end_is_right_are_silent(lint: Lint, what: str, text: str) 
     assert "KS104" not in codes(lint(body(text), X, X))
 
 
+GROWTH = "with tl.scratch_scope():\n    for j in range(8):\n        tl.store(o[j, :], tl.exp(tl.load(x[j, :])))\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (GROWTH + "    tl.store(o[:, :], tl.load(x[:, :]))", ["KS103"]),
+        (GROWTH + TWO_STEPS.strip("\n").removeprefix("with tl.scratch_scope():\n"), ["KS103"]),
+        (GROWTH + TWO_STEPS, ["KS103", "KS104"]),
+    ],
+)
+def test_what_a_loop_left_behind_is_the_loops_fault(load_kernel: Any, text: str, found: list[str]) -> None:
+    """KS103 speaks of it, of that scope only."""
+    header = "import kernscope as ks\nfrom kernscope import tl\n\n"
+    assert codes(ks.lint(load_kernel(header + body(text)), X, X, select=["KS103", "KS104"])) == found
+
+
 def test_how_much_must_be_won_is_an_option(lint: Lint) -> None:
     """In percent of the peak: a third here."""
     kernel = body(TWO_STEPS)

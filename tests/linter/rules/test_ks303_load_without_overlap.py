@@ -125,3 +125,22 @@ tl.recv("prev", (8, 8), tl.float32)
 tl.send("next", tl.load(x[0:8, 0:8]))
 """
     assert len(lint(body(text), X, X, ranks=2)) == 0
+
+
+@pytest.mark.parametrize(
+    ("machine", "busy", "late"),
+    [("ahbm-pe", 0, 1), ("ahbm-pe", 1, 0), ("ahbm-pe-2dma", 0, 1), ("ahbm-pe-2dma", 1, 1), ("ahbm-pe-2dma", 2, 0)],
+)
+def test_an_engine_is_busy_when_all_its_lanes_are(lint: Lint, machine: str, busy: int, late: int) -> None:
+    """Then the load could not have started before, wherever its line stands."""
+    text = f"""
+large = [tl.load(x[:, :]) for _ in range({busy})]
+t = tl.full((64, 64), 1.0, tl.float32)
+for _ in range(4):
+    t = tl.tanh(t)
+tl.store(o[0:64, 0:64], t * tl.load(x[0:64, 0:64]))
+for h in large:
+    tl.store(o[:, :], h)
+"""
+    wide: Any = ks.hbm((256, 256), "f32")
+    assert len(lint(body(text), wide, wide, machine=machine)) == late

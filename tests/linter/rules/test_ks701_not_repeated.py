@@ -206,3 +206,37 @@ def test_the_first_difference_is_the_first(numbers: random.Random) -> None:
             assert (found.table, found.first, found.second) == ("nodes", at + 1, at + 1)
         shorter = first_difference(one, ks.trace(kernel, X, steps=steps[:-1]))
         assert shorter is not None and (shorter.first, shorter.second) == (len(steps), None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "took", "again"), [(None, 0.5, True), (None, 2.0, False), (True, 2.0, True), (False, 0.5, False)]
+)
+def test_when_a_kernel_is_traced_twice(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool | None, took: float, again: bool
+) -> None:
+    """Where it takes less than a second, or as is said."""
+    clock = iter([10.0, 10.0 + took])
+    monkeypatch.setattr(retrace.time, "perf_counter", lambda: next(clock))
+    graphs = [ks.trace(lambda x: None, X) for _ in range(2)]
+    left = list(graphs)
+    made = retrace.trace_twice(lambda: left.pop(0), wanted)
+    assert (made.graph, made.again, made.seconds) == (graphs[0], graphs[1] if again else None, took)
+
+
+def test_what_the_second_trace_raises_is_told_but_for_the_end_of_its_time() -> None:
+    """A limit ends the command, in whichever trace it is met."""
+    graph = ks.trace(lambda x: None, X)
+    for error, raised in [(ValueError("no"), False), (ks.TimeLimitError("late"), True)]:
+        results = iter([graph, error])
+
+        def trace(results: Iterator[Any] = results) -> ks.Graph:
+            result = next(results)
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        if raised:
+            with pytest.raises(ks.TimeLimitError):
+                retrace.trace_twice(trace, True)
+        else:
+            assert retrace.trace_twice(trace, True).again is error

@@ -60,17 +60,39 @@ def _races_in(accesses: Accesses) -> Iterator[ProgramRace]:
     storage = accesses[0][1].access.storage
     if _keeps_apart([fact for _, fact in accesses]):
         return
-    writer = np.full(storage.memory.size, -1, dtype=np.int32)
-    row = np.zeros(storage.memory.size, dtype=np.int32)
+    size = storage.memory.size
+    written = sum(len(programs) * math.prod(fact.access.shape) for programs, fact in accesses if fact.mode == "write")
+    # Of a storage much larger than what is written, the elements that are.
+    known = _written(accesses, size) if written * 4 < size else None
+    places = size if known is None else len(known)
+    writer = np.full(places, -1, dtype=np.int64)
+    row = np.zeros(places, dtype=np.int32)
     for mode in ("write", "read"):
         for programs, fact in accesses:
             if fact.mode != mode:
                 continue
-            for element, program in _elements(programs, fact, storage.memory.size):
-                yield from _clashes(storage.name, fact, element, program, writer, row)
+            for element, program in _elements(programs, fact, size):
+                if known is None:
+                    place = element
+                else:
+                    place = np.searchsorted(known, element)
+                    met = known[np.minimum(place, places - 1)] == element if places else np.zeros(len(place), np.bool_)
+                    place, element, program = place[met], element[met], program[met]
+                yield from _clashes(storage.name, fact, element, place, program, writer, row)
                 if mode == "write":
-                    writer[element], row[element] = program, fact.stack
-                    yield from _clashes(storage.name, fact, element, program, writer, row)
+                    writer[place], row[place] = program, fact.stack
+                    yield from _clashes(storage.name, fact, element, place, program, writer, row)
+
+
+def _written(accesses: Accesses, size: int) -> Array:
+    """The elements that are written, ascending."""
+    found = [
+        np.unique(element)
+        for programs, fact in accesses
+        if fact.mode == "write"
+        for element, _ in _elements(programs, fact, size)
+    ]
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
 
 
 def _keeps_apart(facts: Sequence[AccessFact]) -> bool:
@@ -91,18 +113,19 @@ def _keeps_apart(facts: Sequence[AccessFact]) -> bool:
 
 
 def _clashes(
-    name: str, fact: AccessFact, element: Array, program: Array, writer: Array, row: Array
+    name: str, fact: AccessFact, element: Array, place: Array, program: Array, writer: Array, row: Array
 ) -> Iterator[ProgramRace]:
-    """For each row that wrote an element which another program accesses, the first such element."""
-    others = np.flatnonzero((writer[element] >= 0) & (writer[element] != program))
-    for written, at in zip(*np.unique(row[element[others]], return_index=True), strict=True):
-        place = others[at]
+    """For each row that wrote an element which another program accesses, the first such element. ``place`` is where
+    ``writer`` and ``row`` have it."""
+    others = np.flatnonzero((writer[place] >= 0) & (writer[place] != program))
+    for written, first in zip(*np.unique(row[place[others]], return_index=True), strict=True):
+        at = others[first]
         yield ProgramRace(
             storage=name,
-            element=int(element[place]),
-            writer=int(writer[element[place]]),
+            element=int(element[at]),
+            writer=int(writer[place[at]]),
             written=int(written),
-            other=int(program[place]),
+            other=int(program[at]),
             met=fact.stack,
             reads=fact.mode == "read",
         )

@@ -69,7 +69,7 @@ class Sizes(tuple[int, ...]):
 class Value:
     """See the module. ``storage`` is what a pointer points into, ``roots`` the values with nodes that a lazy one was
     computed from, ``undefined`` ``(lanes or 1, *shape)`` marks elements that a masked load left undefined, ``wrapped``
-    is where (stack row, operation) an int32 on its way here wrapped around."""
+    is where (stack row) an int32 on its way here wrapped around, and in which lanes ``(lanes or 1,)``."""
 
     __slots__ = (
         "_array",
@@ -95,7 +95,7 @@ class Value:
         made_by: MadeBy | None = None,
         roots: tuple[Value, ...] = (),
         undefined: Array | None = None,
-        wrapped: tuple[int, str] | None = None,
+        wrapped: tuple[int, Array] | None = None,
         stack: int = -1,
     ) -> None:
         self.parts, self.shape, self.how, self.storage = list(parts), Sizes(shape), how, storage
