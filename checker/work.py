@@ -103,6 +103,11 @@ def _homes(graph: Graph, machine: Machine) -> IntArray:
             found = np.zeros(len(graph), dtype=np.int64)
             found[accesses.node[counted & (accesses.mode == mode) & (memory[accesses.storage] == place)]] = 1
             _, key = np.unique(key * 2 + found, return_inverse=True)
+    for number in range(max((len(engine.operands) for engine in machine.engines), default=0)):
+        rows = graph.access_start[:-1] + number
+        there = rows < graph.access_start[1:]
+        lies = np.where(there, memory[accesses.storage[np.where(there, rows, 0)]].astype(np.int64), -1)
+        _, key = np.unique(key * 257 + lies + 1, return_inverse=True)
     _, sample, inverse = np.unique(key, return_index=True, return_inverse=True)
     return np.array([_home(graph, machine, int(node)) for node in sample], dtype=np.int64)[inverse]
 
@@ -120,7 +125,14 @@ def _home(graph: Graph, machine: Machine, node: int) -> int:
         named = {operation.name, str(operation.kind)}
         told = (named if operation.cost == _UNLISTED else named | {str(operation.cost)}) & set(engine.ops)
         takes = bool(told) if engine.ops else engine.kind == operation.kind
-        if takes and out_of <= set(engine.reads) and set(into.values()) <= set(engine.writes):
+        if not takes or not out_of <= set(engine.reads) or not set(into.values()) <= set(engine.writes):
+            continue
+        # Operands that have memories of their own.
+        if all(
+            access.storage.memory.name in allowed
+            for access, allowed in zip(shown.reads, engine.operands, strict=False)
+            if access.storage.row not in into and access.storage.memory.name in out_of
+        ):
             return place
     return -1
 
@@ -165,7 +177,7 @@ class _Tile:
 @attrs.frozen
 class _Task:
     """One node for the durations: its operation, up to three operands, its result, the direction it sends in, the
-    elements that an index names (-1: it has none), how many loads bring what it loads at once, and the ranks that
+    elements that an index names (-1: it has none), how many nodes move what it moves at once, and the ranks that
     share."""
 
     operation: Operation
@@ -235,9 +247,10 @@ def _named_by_index(attributes: Mapping[str, object]) -> int:
 
 
 def _together(graph: Graph, machine: Machine) -> IntArray:
-    """By node how many loads of all ranks bring the same view while the shared level holds it, 1 for what is no load.
+    """By node how many loads and stores of all ranks move the same view while the shared level holds it, 1 for what is
+    neither.
 
-    A rank's loads are cut where what all ranks have loaded up to there (each so much) fills the level once more; what
+    What a rank moves is cut where what all ranks have moved up to there (each so much) fills the level once more; what
     fits as a whole is not cut."""
     found = np.ones(len(graph), dtype=np.int64)
     levels = [memory for memory in machine.memory.values() if memory.scope == "level"]
@@ -247,10 +260,14 @@ def _together(graph: Graph, machine: Machine) -> IntArray:
     views: dict[int, tuple[int, ...]] = {}
     sizes: dict[int, int] = {}
     accesses, nodes = graph.accesses, graph.nodes
-    loads = np.array([o.reads_from == "global" for o in OPERATIONS.values()], dtype=np.bool_)[nodes.op]
-    loads &= ~np.array(["index" in a for a in graph.attributes] or [False], dtype=np.bool_)[nodes.attributes]
-    for row in np.flatnonzero(loads[accesses.node] & (accesses.mode == Mode.READ)).tolist():
+    kinds = [(o.reads_from == "global", o.writes_to == "global") for o in OPERATIONS.values()]
+    moves = np.array(kinds, dtype=np.bool_)[nodes.op]
+    moves &= ~np.array(["index" in a for a in graph.attributes] or [False], dtype=np.bool_)[nodes.attributes][:, None]
+    outside = np.array([memory.is_global for memory in graph.target.memories], dtype=np.bool_)
+    for row in np.flatnonzero(outside[graph.storages.memory[accesses.storage]]).tolist():
         node = int(accesses.node[row])
+        if not moves[node, int(accesses.mode[row] == Mode.WRITE)]:
+            continue
         views[node] = (int(accesses.storage[row]), int(accesses.offset[row]), int(accesses.layout[row]))
         sizes[node] = graph.layouts[views[node][2]].nbytes
     once = sum({view: sizes[node] for node, view in views.items()}.values())
@@ -296,8 +313,10 @@ def _transfer(machine: Machine, port: Transfer, task: _Task) -> tuple[Fraction, 
     if port.efficiency and outside:
         rate *= _share_of(port.efficiency, _side_by_side(outside[0].layout))
     slowest = nbytes / rate
+    # A level takes what is stored, and writes it back in its own time.
+    waits = task.operation.writes_to != "global" or all(m.scope != "level" for m in machine.memory.values())
     for memory in machine.memory.values() if task.operation.reads_from != task.operation.writes_to else ():
-        if memory.scope != "rank" and memory.bytes_per_ns is not None:
+        if memory.bytes_per_ns is not None and (memory.scope == "level" or (memory.scope == "global" and waits)):
             passes = task.together if memory.scope == "global" else 1
             slowest = max(slowest, nbytes * task.ranks / (passes * memory.bytes_per_ns))
     if port.pipelined:

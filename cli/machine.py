@@ -82,7 +82,7 @@ def show(name: str | None, overrides: Sequence[str]) -> None:
     metavar="FIELD=LOW:HIGH",
     multiple=True,
     required=True,
-    help="A field of the machine, and the range it may lie in. Up to four.",
+    help="A field of the machine, and the range it may lie in; host_us: what every time holds besides. Up to four.",
 )
 @click.option(
     "--policy",

@@ -221,9 +221,14 @@ def _launch_lines(group: _Group) -> Iterator[str]:
         )
     except KernscopeError as error:
         yield f"  schedule  none: {error.message}"
+    if len(one.examined) < len(one.traces):
+        yield (
+            f"  turns     {len(one.examined)} of {plural(len(one.traces), 'trace')} are linted and scheduled: others "
+            "differ from them only in how often loops turn, and times are linear between"
+        )
     yield f"  findings  {report.summary.rpartition(': ')[2].replace('no findings', 'none')}"
     for fact in report.notes:
-        yield f"  unjudged  {fact}"
+        yield f"  open      {fact}"
     yield ""
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import published_page
 import site_pages
 
 project = "kernscope"
@@ -56,7 +58,12 @@ def plain_enums(*event: Any) -> tuple[str, str | None] | None:
     return None if signature is None else (re.sub(r"<(\w+\.\w+): [^<>]*>", r"\1", signature), returned)
 
 
+def _write_pages(folder: Path) -> None:
+    site_pages.write(folder)
+    (folder / "published.md").write_text(published_page.published_page(), encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """The pages that are made from tables and kernels are written before any page is read."""
-    app.connect("builder-inited", lambda app: site_pages.write(Path(app.srcdir) / "generated"))
+    app.connect("builder-inited", lambda app: _write_pages(Path(app.srcdir) / "generated"))
     app.connect("autodoc-process-signature", plain_enums)

@@ -15,7 +15,19 @@ from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
 from ..machine.description import Machine, machine_names
 
-__all__ = ["MOST_PARAMETERS", "FittedRow", "MachineFit", "Measured", "Parameter", "fit_machine"]
+__all__ = [
+    "HOST_US",
+    "MOST_PARAMETERS",
+    "FittedRow",
+    "MachineFit",
+    "Measured",
+    "Parameter",
+    "fit_machine",
+    "with_values",
+]
+
+#: What stands for the time, in microseconds, that every measured time holds besides the machine's: no field of it.
+HOST_US = "host_us"
 
 #: More numbers than these fit anything, and say nothing.
 MOST_PARAMETERS = 4
@@ -38,7 +50,7 @@ class Measured:
 
 @attrs.frozen
 class Parameter:
-    """A field of the machine and the range that its value may lie in, both ends included."""
+    """A field of the machine, or ``host_us``, and the range that its value may lie in, both ends included."""
 
     path: str
     low: Fraction
@@ -67,11 +79,13 @@ class FittedRow:
 
 @attrs.frozen
 class MachineFit:
-    """``machine`` with the fitted ``values`` (by field, as ``--set`` takes them), and every row."""
+    """``machine`` with the fitted ``values`` (by field, as ``--set`` takes them), every row, and by family the values
+    that are fitted ``without`` its rows (empty where there is one family)."""
 
     machine: Machine
     values: Mapping[str, str]
     rows: tuple[FittedRow, ...]
+    without: Mapping[str, Mapping[str, str]] = FrozenMap({})
 
     def __str__(self) -> str:
         """A table: each row's measured time, and the errors in percent."""
@@ -99,12 +113,13 @@ class MachineFit:
         """A machine file: on the preset that was fitted, with the fitted fields alone; of another machine all that it
         says, with ``comments`` by path."""
         names = ", ".join(row.name for row in self.rows)
-        fitted = {self.machine.full_path(path): f"fitted to {names}" for path in self.values}
+        values = {path: value for path, value in self.values.items() if path != HOST_US}
+        fitted = {self.machine.full_path(path): f"fitted to {names}" for path in values}
         name = f"{base.name}-fitted"
         if base.name not in machine_names():
             return attrs.evolve(self.machine, name=name).to_toml({**comments, **fitted})
         lines = [f'name = "{name}"', f'base = "{base.name}"']
-        for path, value in self.values.items():
+        for path, value in values.items():
             section, _, key = self.machine.full_path(path).rpartition(".")
             told = f"{key} = {value}  # {fitted[self.machine.full_path(path)]}"
             if section:
@@ -112,6 +127,14 @@ class MachineFit:
             else:
                 lines.insert(2, told)
         return "\n".join(lines) + "\n"
+
+
+def with_values(machine: Machine, values: Mapping[str, str]) -> tuple[Machine, float]:
+    """The machine with fitted values in place, and what they say that a measured time holds besides, in
+    microseconds."""
+    fields = {path: value for path, value in values.items() if path != HOST_US}
+    changed = machine.override({**fields, "name": machine.name}) if fields else machine
+    return changed, float(values.get(HOST_US, 0))
 
 
 def _percent(predicted: float, measured: float) -> str:
@@ -131,13 +154,13 @@ def fit_machine(
             f"{plural(len(parameters), 'parameter')} and {plural(len(rows), 'measured time')}",
             help=f"give 1 to {MOST_PARAMETERS} parameters, and at least one time",
         )
-    known: dict[tuple[int, tuple[str, ...]], float] = {}
+    known: dict[tuple[int, Machine], float] = {}
 
     def predicted(number: int, values: tuple[str, ...]) -> float:
-        if (number, values) not in known:
-            changed = dict(zip((p.path for p in parameters), values, strict=True))
-            known[number, values] = rows[number].predict(machine.override({**changed, "name": machine.name}))
-        return known[number, values]
+        changed, host_us = with_values(machine, dict(zip((p.path for p in parameters), values, strict=True)))
+        if (number, changed) not in known:
+            known[number, changed] = rows[number].predict(changed)
+        return known[number, changed] + host_us * 1000
 
     def cost(values: tuple[str, ...], chosen: Sequence[int]) -> float:
         return sum(math.log(predicted(number, values) / rows[number].ns) ** 2 for number in chosen)
@@ -149,9 +172,10 @@ def fit_machine(
     for family in families if leave_out and len(families) > 1 else ():
         rest = [number for number in everything if rows[number].family != family]
         others[family] = _search(parameters, lambda values, rest=rest: cost(values, rest))  # type: ignore[misc]
-    found = dict(zip((p.path for p in parameters), best, strict=True))
+    paths = [p.path for p in parameters]
+    found = dict(zip(paths, best, strict=True))
     return MachineFit(
-        machine.override({**found, "name": machine.name}),
+        with_values(machine, found)[0],
         FrozenMap(found),
         tuple(
             FittedRow(
@@ -164,6 +188,7 @@ def fit_machine(
             )
             for number, row in enumerate(rows)
         ),
+        FrozenMap({family: FrozenMap(dict(zip(paths, values, strict=True))) for family, values in others.items()}),
     )
 
 

@@ -13,8 +13,8 @@ from ..ir.errors import InputError, KernscopeError, did_you_mean
 from ..ir.graph import Graph
 from ..ir.ops import OPERATIONS, Kind, Work
 from ..machine.description import Machine
-from ..machine.latency import duration_ps
-from ..scheduler.result.schedule import schedule
+from ..machine.latency import duration_ps, shared_time_ps
+from ..scheduler.result.schedule import makespan_ps
 from .machine_fitting import Measured
 
 __all__ = ["COLUMNS", "read_measured"]
@@ -27,7 +27,8 @@ Tracer = Callable[[str, str | None, int | None], Graph]
 
 def read_measured(path: str, trace: Tracer, policy: str) -> list[Measured]:
     """The rows of a file. ``kernel`` is a target as commands take it, with ``launch`` and ``ranks``; its prediction is
-    the makespan under the policy, and ``host_us`` that the host took. ``op`` is an operation, with ``work`` (``65536``
+    the makespan under the policy (or what all that is moved takes through what ranks share, if that is longer), and
+    ``host_us`` that the host took. ``op`` is an operation, with ``work`` (``65536``
     bytes or elements, or ``128x256x64``) and ``dtype``. Raises ``InputError`` with the line."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -68,7 +69,8 @@ def _row(path: str, line: int, row: Mapping[str, str | None], trace: Tracer, pol
 
 
 def _makespan_ns(graph: Graph, policy: str, host_ns: float, machine: Machine) -> float:
-    return schedule(graph, machine, policy, "fast").makespan_ps / 1000 + host_ns
+    shared = max(shared_time_ps(graph, machine).values(), default=0)
+    return max(makespan_ps(graph, machine, policy), shared) / 1000 + host_ns
 
 
 def _number(path: str, line: int, given: Mapping[str, str], key: str) -> float:

@@ -169,11 +169,16 @@ class GraphColumns:
 
     @cached_property
     def held_bytes(self) -> IntArray:
-        """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment); 0 for a
-        tensor in global memory, and for what has an automatic lifetime and is never accessed."""
+        """By storage: the bytes an allocation takes from its memory (rounded up to that one's alignment, and of all of
+        its partitions); 0 for a tensor in global memory, and for what has an automatic lifetime and is never
+        accessed."""
         align = np.array([memory.align for memory in self.target.memories], dtype=np.int64)
+        partitions = np.array([memory.partitions or 1 for memory in self.target.memories], dtype=np.int64)
+        rows = np.array([max(layout.shape[0], 1) if layout.shape else 1 for layout in self.layouts], dtype=np.int64)
         takes = self.in_scratch if self.is_scoped else self.in_scratch & (self.acquired <= self.released)
-        return np.where(takes, held_bytes(self.storages.nbytes, align[self.storages.memory]), 0)
+        memory, nbytes = self.storages.memory, self.storages.nbytes.astype(np.int64)
+        leading = rows[self.storages.layout] if len(rows) else np.ones(len(nbytes), dtype=np.int64)
+        return np.where(takes, held_bytes(nbytes, align[memory], leading, partitions[memory]), 0)
 
     @cached_property
     def overflows(self) -> BoolArray:

@@ -187,7 +187,7 @@ class Storage:
     @property
     def held_bytes(self) -> int:
         """The bytes taken of the memory: rounded up to its alignment."""
-        return self.memory.held_bytes(self.nbytes)
+        return self.memory.held_bytes(self.nbytes, self.layout.shape)
 
     @property
     def layout(self) -> Layout:

@@ -24,12 +24,14 @@ _STEPS = {"next": (0, 1), "prev": (0, -1), "north": (-1, 0), "south": (1, 0), "e
 @attrs.frozen
 class Reach:
     """Which memories an engine of a kind reads and writes, by name, and which operations it takes: by name, by class of
-    cost or by kind; none listed: all of its kind."""
+    cost or by kind; none listed: all of its kind. ``operands``: by operand those of the memories that it is read from,
+    where not from all."""
 
     kind: Kind
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     ops: tuple[str, ...] = ()
+    operands: tuple[tuple[str, ...], ...] = ()
 
     def takes(self, operation: Operation) -> bool:
         """Whether it carries an operation out, wherever its operands lie."""
@@ -38,13 +40,20 @@ class Reach:
         told = (operation.name, operation.kind, None if operation.cost is Cost.MOVE else operation.cost)
         return any(name in self.ops for name in told)
 
-    def joins(self, reads: Collection[str], writes: str | None) -> bool:
-        """Whether it reads all of these memories and writes that one (None: its result goes nowhere)."""
-        return all(name in self.reads for name in reads) and (writes is None or writes in self.writes)
+    def of_operand(self, number: int) -> tuple[str, ...]:
+        """The memories that it reads an operand from."""
+        return self.operands[number] if number < len(self.operands) else self.reads
+
+    def joins(self, reads: Collection[str], writes: str | None, operands: Sequence[str] = ()) -> bool:
+        """Whether it reads all of these memories and writes that one (None: its result goes nowhere), with ``operands``
+        each in its own (empty for one that is written in place; none listed: wherever they lie)."""
+        each = all(not name or name in self.of_operand(number) for number, name in enumerate(operands))
+        return each and all(name in self.reads for name in reads) and (writes is None or writes in self.writes)
 
     def __str__(self) -> str:
         what = f"{self.kind} ({', '.join(self.ops)})" if self.ops else str(self.kind)
-        return f"{what} from {'+'.join(self.reads)} to {'+'.join(self.writes)}"
+        reads = " and ".join("+".join(each) for each in self.operands) or "+".join(self.reads)
+        return f"{what} from {reads} to {'+'.join(self.writes)}"
 
 
 _HBM = Memory(HBM, is_global=True)
@@ -114,10 +123,13 @@ class Target:
         places = dict(self.places)
         return places.get(operation.name, places.get(operation.kind, self.results))
 
-    def engine_for(self, operation: Operation, reads: Collection[str], writes: str | None) -> int:
-        """The first of ``reaches`` that carries an operation out between these memories; -1 where there is none."""
+    def engine_for(
+        self, operation: Operation, reads: Collection[str], writes: str | None, operands: Sequence[str] = ()
+    ) -> int:
+        """The first of ``reaches`` that carries an operation out between these memories, with its operands each in its
+        own; -1 where there is none."""
         for number, reach in enumerate(self.reaches):
-            if reach.takes(operation) and reach.joins(reads, writes):
+            if reach.takes(operation) and reach.joins(reads, writes, operands):
                 return number
         return -1
 
@@ -208,6 +220,7 @@ class Target:
             if not memory.is_global:
                 facts[f"bytes of {memory.name}"] = memory.bytes
                 facts[f"align of {memory.name}"] = memory.align
+                facts[f"partitions of {memory.name}"] = memory.partitions or "none"
             else:
                 facts["global memory"] = memory.name
         facts["engines"] = "; ".join(map(str, self.reaches))

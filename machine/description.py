@@ -6,6 +6,7 @@ A machine is data: a TOML file, or a preset (which is one, too). Numbers are exa
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -78,11 +79,11 @@ class Machine:
         own = [name for name, part in memories.items() if part.scope == "rank"]
         return Target(
             memories=tuple(
-                Memory(name, part.bytes or 0, part.align, is_global=part.scope == "global")
+                Memory(name, part.bytes or 0, part.align, part.scope == "global", part.partitions or 0)
                 for name, part in sorted(memories.items(), key=lambda item: item[1].scope != "global")
             ),
             results=self.place.get("default", own[0]),
-            reaches=tuple(Reach(engine.kind, engine.reads, engine.writes, engine.ops) for engine in self.engines),
+            reaches=tuple(Reach(e.kind, e.reads, e.writes, e.ops, e.operands) for e in self.engines),
             places=tuple((key, name) for key, name in self.place.items() if key != "default"),
             strict_spaces=self.strict_spaces,
             topology=self.topology.kind,
@@ -105,7 +106,7 @@ class Machine:
     def engines(self) -> tuple[Engine, ...]:
         """The engines of a rank, in the order in which they are listed; a link stands for one of each direction."""
         return tuple(
-            Engine(name, part.of_kind, part.channels, part.reads, part.writes, part, part.ops)
+            Engine(name, part.of_kind, part.channels, part.reads, part.writes, part, part.ops, part.operands)
             for name, part in self.engine.items()
         )
 
@@ -317,6 +318,8 @@ def _memory_mistakes(machine: Machine) -> Iterator[tuple[str, str]]:
             yield f"{path}.bytes_per_ns", "only what ranks share has a rate; engines have their own"
         elif part.scope == "level" and part.bytes_per_ns is None:
             yield f"{path}.bytes_per_ns", "is missing"
+        if part.partitions and part.bytes and part.bytes % part.partitions:
+            yield f"{path}.partitions", f"must divide the bytes, {part.bytes}"
         if part.scope != "rank" and part.partitions is not None:
             yield f"{path}.partitions", 'only a memory of scope "rank" has partitions'
     found = [part.scope for part in machine.memory.values()]
@@ -342,6 +345,11 @@ def _engine_mistakes(machine: Machine) -> Iterator[tuple[str, str]]:
             for memory in getattr(part, key):
                 if memory not in known:
                     yield f"{path}.{key}", f"no memory {memory!r}; {did_you_mean(memory, known, what='memories')}"
+        for memory in dict.fromkeys(itertools.chain(*part.operands)):
+            if memory not in part.reads:
+                yield f"{path}.operands", f"{memory!r} is not among what it reads; {did_you_mean(memory, part.reads)}"
+        if not all(part.operands):
+            yield f"{path}.operands", "an operand that is read from no memory"
         if not part.reads or not part.writes:
             yield path, "reads no memory" if not part.reads else "writes no memory"
         for op in part.ops:

@@ -42,15 +42,18 @@ def node_engines(graph: GraphColumns, machine: Machine) -> IntArray:
     ``MachineError`` where the machine has no engine for a node."""
     nodes = graph.nodes
     reads, writes = reached_memories(graph)
-    kinds = distinct_rows(nodes.op, reads, writes)
+    wide = max((len(reach.operands) for reach in machine.target.reaches), default=0)
+    keys = (nodes.op, reads, writes, *_operand_memories(graph, wide))
+    kinds = distinct_rows(*keys)
     names = graph.target.memory_names
-    rows = zip(*(column[kinds.first].tolist() for column in (nodes.op, reads, writes)), strict=True)
+    rows = zip(*(column[kinds.first].tolist() for column in keys), strict=True)
     each = []
-    for op, read, write in rows:
+    for op, read, write, *operands in rows:
         operation = OPERATIONS.by_code(op)
         wanted = tuple(name for place, name in enumerate(names) if read >> place & 1)
         into = names[write] if write >= 0 else None
-        found = -1 if operation.kind is Kind.NONE else machine.target.engine_for(operation, wanted, into)
+        lie = [names[place] if place >= 0 else "" for place in operands]
+        found = -1 if operation.kind is Kind.NONE else machine.target.engine_for(operation, wanted, into, lie)
         if found < 0 and operation.kind is not Kind.NONE:
             raise _missing(machine, operation, wanted, into)
         each.append(found)
@@ -74,6 +77,27 @@ def reached_memories(graph: GraphColumns) -> tuple[IntArray, IntArray]:
     reads = np.zeros(count, dtype=np.int64)
     np.bitwise_or.at(reads, accesses.node[read], np.int64(1) << memory[read])
     return reads, writes
+
+
+def _operand_memories(graph: GraphColumns, wide: int) -> list[IntArray]:
+    """By node the memories of its first operands, one column each; -1 where there is none, where it is written in
+    place, and for the addresses of what a transfer moves."""
+    accesses, count = graph.accesses, len(graph.nodes)
+    columns: list[IntArray] = [np.full(count, -1, dtype=np.int64) for _ in range(wide)]
+    if not wide:
+        return columns
+    is_write = accesses.mode == Mode.WRITE
+    written = np.full(count, -1, dtype=np.int64)
+    written[accesses.node[is_write]] = accesses.storage[is_write]
+    memory = graph.storages.memory[accesses.storage].astype(np.int64)
+    number = np.arange(len(accesses.node)) - np.searchsorted(accesses.node, accesses.node)  # by node, reads come first
+    from_global = OPERATIONS.mask(lambda op: op.reads_from is Space.GLOBAL)[graph.nodes.op]
+    counted = ~is_write & (accesses.storage != written[accesses.node])
+    counted &= (memory == graph.target.global_memory) | ~from_global[accesses.node]
+    for place, column in enumerate(columns):
+        rows = np.flatnonzero(counted & (number == place))
+        column[accesses.node[rows]] = memory[rows]
+    return columns
 
 
 def engine_instances(

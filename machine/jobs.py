@@ -26,7 +26,7 @@ class Job:
     """What one node has to do. ``work`` in ``dtype``, as ``Operation.work_kind`` says. ``rows``: the size of axis 0 of
     the tile whose elements are counted (0: it has no axes). ``partitions`` of the memory that tile lies in (0: none).
     ``both_in``: the memory in which two operands of the result's size lie (empty: there are no two in one). ``run``:
-    the bytes of a contiguous run in global memory (0: none is touched). ``readers``: how many transfers bring the same
+    the bytes of a contiguous run in global memory (0: none is touched). ``readers``: how many transfers move the same
     bytes while a shared level holds them. ``ranks`` share what is shared. ``direction`` of a message."""
 
     operation: Operation
@@ -122,12 +122,12 @@ def _runs(graph: GraphColumns) -> IntArray:
 
 
 def _readers(graph: GraphColumns, machine: Machine) -> IntArray:
-    """By node how many loads bring the same view of a tensor while the shared level holds it: they come out of global
-    memory once.
+    """By node how many loads and stores move the same view of a tensor while the shared level holds it: it goes between
+    the level and global memory once.
 
-    No cache is simulated. The program is cut into stretches in which all ranks together load no more than the level
-    holds, each rank by its own progress; within a stretch whatever is loaded again is there. Where all that is ever
-    loaded fits, there is one stretch.
+    No cache is simulated. The program is cut into stretches in which all ranks together move no more than the level
+    holds, each rank by its own progress; within a stretch whatever is moved again is there. Where all that is ever
+    moved fits, there is one stretch.
     """
     level = machine.level
     assert level is not None and level.bytes is not None
@@ -135,8 +135,9 @@ def _readers(graph: GraphColumns, machine: Machine) -> IntArray:
     found = np.ones(len(nodes), dtype=np.int64)
     # What an index picks out of a tensor is another thing each time.
     indexed = np.array(["index" in attributes for attributes in graph.attributes] or [False], dtype=np.bool_)
-    counted = OPERATIONS.loads[nodes.op] & ~indexed[nodes.attributes]
-    rows = np.flatnonzero(counted[accesses.node] & (accesses.mode == Mode.READ))
+    wanted = (accesses.mode == Mode.READ) & OPERATIONS.loads[nodes.op[accesses.node]]
+    wanted |= (accesses.mode == Mode.WRITE) & OPERATIONS.stores[nodes.op[accesses.node]]
+    rows = np.flatnonzero(wanted & ~graph.in_scratch[accesses.storage] & ~indexed[nodes.attributes[accesses.node]])
     if not len(rows):
         return found
     node = accesses.node[rows]

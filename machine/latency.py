@@ -23,7 +23,7 @@ from ..ir.arrays.distinct import distinct_rows
 from ..ir.columns import GraphColumns
 from ..ir.dtypes import DType
 from ..ir.errors import MachineError
-from ..ir.ops import OPERATIONS, Kind, Operation, Work, WorkKind
+from ..ir.ops import OPERATIONS, Kind, Operation, Space, Work, WorkKind
 from ..ir.tables import IntArray
 from .description import Machine
 from .engines import node_engines, usual_engine
@@ -42,6 +42,7 @@ __all__ = [
     "latencies_ps",
     "node_times",
     "shared_bound_ps",
+    "shared_time_ps",
     "took_ps",
 ]
 
@@ -58,16 +59,18 @@ def _transfer(machine: Machine, port: Transfer, job: Job) -> Took:
     nbytes = Fraction(job.work[0])
     busy = nbytes / (port.bytes_per_ns * port.spread * _efficiency(port, job.run))
     if job.operation.reads_from != job.operation.writes_to:  # one of them is the global memory
-        busy = max(busy, *(nbytes / charged / rate for rate, charged in _shared(machine, job)), Fraction(0))
+        busy = max(busy, *(nbytes / charged / rate for rate, charged in _shares(machine, job)), Fraction(0))
     done = port.latency_ns + busy
     return (busy if port.pipelined else done) * _PS_PER_NS, done * _PS_PER_NS
 
 
-def _shared(machine: Machine, job: Job) -> list[tuple[Fraction, int]]:
+def _shares(machine: Machine, job: Job) -> list[tuple[Fraction, int]]:
     """What bounds a rank's transfers to and from the global memory: its fair share of each rate, and how many transfers
-    one passage there serves."""
+    one passage there serves. What is stored through a level is written back from there in its own time: only all of it
+    together has to get through (:func:`shared_time_ps`)."""
     found = []
-    if machine.global_memory.bytes_per_ns is not None:
+    written_back = machine.level is not None and job.operation.writes_to is Space.GLOBAL
+    if machine.global_memory.bytes_per_ns is not None and not written_back:
         found.append((machine.global_memory.bytes_per_ns / job.ranks, job.readers))
     if machine.level is not None and machine.level.bytes_per_ns is not None:
         found.append((machine.level.bytes_per_ns / job.ranks, 1))
@@ -239,15 +242,29 @@ def shared_bound_ps(graph: GraphColumns, machine: Machine) -> dict[str, int]:
     Each rank has its fair share of the rate; only where it has several lanes that reach there can it draw on more than
     that at once, and the bound is that much lower.
     """
-    moves = OPERATIONS.loads | OPERATIONS.stores
-    which = np.flatnonzero(moves[graph.nodes.op])
-    shared = [(name, part) for name, part in machine.memory.items() if part.scope != "rank" and part.bytes_per_ns]
-    if not shared or not len(which):
-        return {}
     home = next(name for name, part in machine.memory.items() if part.scope == "global")
     lanes = sum(e.channels for e in machine.engines if home in (*e.reads, *e.writes))
+    return _through_shared(graph, machine, lanes, all_stores=machine.level is None)
+
+
+def shared_time_ps(graph: GraphColumns, machine: Machine) -> dict[str, int]:
+    """By memory that ranks share, the time that all that is moved takes through it at its rate, in picoseconds. A
+    schedule may be shorter: a rank may move over several lanes at once, each of which has the rank's share of the rate,
+    and what is stored through a level is not waited for. What is longer of the two is nearer to the truth."""
+    return _through_shared(graph, machine, 1, all_stores=True)
+
+
+def _through_shared(graph: GraphColumns, machine: Machine, lanes: int, *, all_stores: bool) -> dict[str, int]:
+    """``all_stores``: whether the global memory's time counts what is stored, as a level's always does."""
+    nodes = graph.nodes
+    moves = (OPERATIONS.loads | OPERATIONS.stores)[nodes.op]
+    waited = moves if all_stores else OPERATIONS.loads[nodes.op]
+    shared = [(name, part) for name, part in machine.memory.items() if part.scope != "rank" and part.bytes_per_ns]
+    if not shared or not moves.any():
+        return {}
     readers = job_columns(graph, machine).readers
-    return {name: _shared_ps(part, graph.nodes.work0[which], readers[which], lanes) for name, part in shared}
+    counted = {name: np.flatnonzero(waited if part.scope == "global" else moves) for name, part in shared}
+    return {name: _shared_ps(part, nodes.work0[counted[name]], readers[counted[name]], lanes) for name, part in shared}
 
 
 def _shared_ps(part: MemoryPart, nbytes: IntArray, readers: IntArray, lanes: int) -> int:

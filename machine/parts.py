@@ -166,13 +166,15 @@ class MemoryPart:
 @attrs.frozen(kw_only=True)
 class EnginePart:
     """What engines of all kinds say: the memories that they read and write, how many nodes they work on at once, which
-    operations they take (``ops``; empty: all of their kind), and their clock where it is not the machine's."""
+    operations they take (``ops``; empty: all of their kind), and their clock where it is not the machine's.
+    ``operands``: by operand, from the first on, those of the memories that it is read from; of further ones any."""
 
     of_kind: ClassVar[Kind] = Kind.NONE
     kind: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     ops: tuple[str, ...] = ()
+    operands: tuple[tuple[str, ...], ...] = ()
     lanes_of_work: Lanes = 1
     clock_ghz: Above0 | None = None
 
@@ -289,8 +291,8 @@ ENGINE_KINDS: Mapping[str, type[EnginePart]] = MappingProxyType(
 @attrs.frozen
 class Engine:
     """An engine of a rank: what it is called, the kind of work it does, on how many nodes at once, the memories that it
-    reads and writes, the operations it takes (none listed: all of its kind), and the part of the description that says
-    what its work costs. A link stands for one of each direction."""
+    reads and writes (``operands``: by operand), the operations it takes (none listed: all of its kind), and the part of
+    the description that says what its work costs. A link stands for one of each direction."""
 
     name: str
     kind: Kind
@@ -299,6 +301,7 @@ class Engine:
     writes: tuple[str, ...]
     cost: EnginePart
     ops: tuple[str, ...] = ()
+    operands: tuple[tuple[str, ...], ...] = ()
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------------

@@ -225,6 +225,12 @@ def _strings(value: Any, _: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _lists_of_strings(value: Any, _: Any) -> tuple[tuple[str, ...], ...]:
+    if not isinstance(value, list):
+        raise Fault(f"must be a list of lists of strings, not {_shown(value)}")
+    return tuple(_strings(item, None) for item in value)
+
+
 def _places(value: Any, _: Any) -> Listed[str, str]:
     given = _tables().items(value)
     mistakes = [(k, f"must be a memory's name, not {_shown(name)}") for k, name in given if not isinstance(name, str)]
@@ -253,6 +259,7 @@ _READERS: dict[str, Callable[[Any, Any], Any]] = {
     "reads": _strings,
     "writes": _strings,
     "ops": _strings,
+    "operands": _lists_of_strings,
 }
 
 

@@ -127,9 +127,18 @@ def copy_to(dst: TensorHandle, src: TensorHandle) -> None:
 
 
 @located
-def move(x: TensorHandle, space: str) -> TensorHandle:
-    """The values in another of the rank's memories, in fresh bytes: ``tl.move(s, "sbuf")``."""
-    return current().move(as_handle("move", x), space)
+def move(x: TensorHandle, space: str | None = None, *, out: TensorHandle | None = None) -> TensorHandle:
+    """The values in another of the rank's memories, in fresh bytes: ``tl.move(s, "sbuf")``. With ``out`` in place of
+    its name they go into that handle of their shape and dtype, which lies there and is returned."""
+    handle = as_handle("move", x)
+    if (space is None) == (out is None):
+        raise ArgumentError(
+            "move takes the name of a memory or out=, one of the two", help='tl.move(s, "sbuf"), or tl.move(s, out=h)'
+        )
+    if out is None:
+        return current().move(handle, space)
+    transfers.check_destination(current(), "move(out=)", out, handle.shape, handle.dtype)
+    return current().move(handle, out.space, out)
 
 
 @located
@@ -361,6 +370,7 @@ def dot(
     b: TensorHandle,
     *,
     acc: TensorHandle | None = None,
+    out: TensorHandle | None = None,
     out_dtype: DType | str | None = None,
     space: str | None = None,
 ) -> TensorHandle:
@@ -368,14 +378,24 @@ def dot(
     rounded once to ``out_dtype``.
 
     Of a batch, (B, M, K) x (B, K, N), each is multiplied with its own. ``acc`` is a handle of the result's shape and
-    dtype that the product is added to in place; it is returned. ``space``: the memory that the result is made in, where
-    a rank has several.
+    dtype that the product is added to in place, ``out`` one that it is written over; either is returned. ``space``: the
+    memory that the result is made in, where a rank has several.
     """
     a, b = as_handle("dot", a), as_handle("dot", b)
     operands, wide = [a, b], a.dtype.accumulator
+    if acc is not None and out is not None:
+        raise ArgumentError(
+            "dot: both acc= and out=", help="acc= adds the product to a handle, out= puts it there alone"
+        )
     if acc is not None:
         operands.append(as_destination("dot", acc))
         wide = acc.dtype
+    elif out is not None:
+        wide = as_destination("dot(out=)", out).dtype
+        if out.storage in (a.storage, b.storage):
+            raise ArgumentError(
+                "dot(out=): the product would be written over one of its operands", help="give a handle of its own"
+            )
     recorder = current()
     for handle in operands:
         recorder.check_handle(handle)
@@ -384,7 +404,33 @@ def dot(
         tuple(h.layout for h in operands),
         (("out_dtype", wide if out_dtype is None else dtypes.of(out_dtype)),),
     )
-    return recorder.record(plan, [(h.storage, h.offset, h.layout) for h in operands], into=acc, space=space)
+    if out is not None:
+        transfers.check_destination(recorder, "dot(out=)", out, plan.result.shape, plan.result.dtype)
+    into = acc if out is None else out
+    return recorder.record(plan, [(h.storage, h.offset, h.layout) for h in operands], into=into, space=space)
+
+
+@located
+def recurrence(
+    a: TensorHandle,
+    b: TensorHandle,
+    initial: TensorHandle | None = None,
+    axis: int = -1,
+    *,
+    out: TensorHandle | None = None,
+    space: str | None = None,
+) -> TensorHandle:
+    """``h[i] = a[i] * h[i - 1] + b[i]`` along an axis, in f32 (f64 in f64): ``tl.recurrence(decay, x, axis=1)``.
+
+    ``initial``, of the same shape with one element along the axis, stands before the first; else 0 does. With ``out``
+    the result goes into that handle, which is returned; with ``space`` into the memory of that name, where a rank has
+    several.
+    """
+    operands = tuple(as_handle("recurrence", x) for x in (a, b, *(() if initial is None else (initial,))))
+    static = (("axis", layouts.resolve_axis(axis, operands[0].ndim)),)
+    if out is not None:
+        return record_into("recurrence", operands, static, out)
+    return current().compute("recurrence", operands, static, space)
 
 
 # --- views ----------------------------------------------------------------------------------------------------------

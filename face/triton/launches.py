@@ -13,10 +13,10 @@ import numpy as np
 from ...analysis.analysis import Analysis
 from ...ir.forms.counts import plural
 from ...ir.graph import Graph
+from ...ir.launch_facts import LaunchFact
 from ...ir.ops import OPERATIONS
 from ...ir.source.location import Location
-from ...linter import RULES, Diagnostic, LintReport, lint_graph
-from ...linter.rule_selection import select_rules
+from ...linter import Diagnostic, LintReport, lint_facts, lint_graph
 from ...linter.suppressions import split_suppressed, suppressions_of
 from ...machine.description import Machine
 from ...memory.liveness import Liveness
@@ -24,7 +24,8 @@ from ...scheduler.result.schedule import Schedule
 from ...tracer.triton.arguments import DescriptorArgument, TensorArgument
 from ...tracer.triton.host.session_state import LaunchRequest
 from ...tracer.triton.launching import Launch
-from .launch_facts import facts_in_words, outside_findings
+from ...tracer.triton.recording.turns import Alike, grouped_by_turns
+from .launch_facts import launch_facts
 
 __all__ = ["LaunchResult", "TraceResult"]
 
@@ -32,7 +33,6 @@ __all__ = ["LaunchResult", "TraceResult"]
 _OF_A_SUITE = frozenset({"KS001", "KS701"})
 #: A kernel that stores nothing; and rules that say of a line that what it makes is never used.
 _NO_STORE = "KS505"
-_OUTSIDE = "KS501"
 _OF_ALL_TRACES = frozenset({"KS302", "KS304", "KS504"})
 
 
@@ -118,29 +118,53 @@ class LaunchResult:
         return tuple(sorted(traces, key=lambda trace: -trace.programs))
 
     @cached_property
+    def alike(self) -> tuple[Alike, ...]:
+        """The traces, by their places in ``traces``, in groups of those that differ in nothing but how often their
+        loops turn."""
+        return tuple(grouped_by_turns([trace.trace.kinds for trace in self.traces]))
+
+    @cached_property
+    def examined(self) -> tuple[TraceResult, ...]:
+        """The traces that are linted and scheduled: of many that differ in their turns alone the smallest and the
+        largest ones, which stand for all."""
+        places = sorted(group.members[place] for group in self.alike for place in group.examined)
+        return tuple(self.traces[place] for place in places)
+
+    @cached_property
+    def times_ps(self) -> tuple[int, ...]:
+        """The time of a program of each trace, in the order of ``traces``: scheduled of those that are examined, linear
+        between them of the others."""
+        found = [0] * len(self.traces)
+        for group in self.alike:
+            measured = [self.traces[group.members[place]].schedule.makespan_ps for place in group.examined]
+            for member, time in zip(group.members, group.times(measured), strict=True):
+                found[member] = time
+        return tuple(found)
+
+    @cached_property
     def signature(self) -> tuple[Any, ...]:
         """What tells it from other launches: all but the data. Launches of one signature take the same time."""
         return (str(self.location), self.grid, self.arguments, tuple(trace.programs for trace in self.traces))
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """The graph of one program of each trace."""
-        return tuple(trace.graph for trace in self.traces)
+        """The graph of one program of each trace that is examined."""
+        return tuple(trace.graph for trace in self.examined)
 
     @cached_property
     def fullest(self) -> TraceResult:
         """The trace that holds most scratch."""
-        return max(self.traces, key=lambda trace: trace.liveness.peak_bytes)
+        return max(self.examined, key=lambda trace: trace.liveness.peak_bytes)
 
     @property
     def fits(self) -> bool:
         """Whether every program has room in scratch."""
-        return all(trace.liveness.fits for trace in self.traces)
+        return all(trace.liveness.fits for trace in self.examined)
 
     @cached_property
     def longest(self) -> TraceResult:
         """The trace whose program takes longest."""
-        return max(self.traces, key=lambda trace: trace.schedule.makespan_ps)
+        return max(self.examined, key=lambda trace: trace.schedule.makespan_ps)
 
     @cached_property
     def makespan_ps(self) -> int:
@@ -149,10 +173,10 @@ class LaunchResult:
         of those that were."""
         busy = np.zeros(self.processing_elements, np.int64)
         run = np.zeros(self.processing_elements, np.int64)
-        for trace in self.traces:
+        for trace, time in zip(self.traces, self.times_ps, strict=True):
             element = np.asarray(trace.trace.programs) % self.processing_elements
             count = np.bincount(element, minlength=self.processing_elements)
-            busy += count * trace.schedule.makespan_ps
+            busy += count * time
             run += count
         if 0 < self.programs_run < self.programs:
             dealt = np.full(self.processing_elements, self.programs // self.processing_elements)
@@ -167,26 +191,30 @@ class LaunchResult:
         ignore: Iterable[str] = (),
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> LintReport:
-        """The findings of all traces, each once; and accesses outside of tensors in any program. The ``notes`` are what
-        the data told that no rule judges yet."""
+        """The findings of all traces, each once; and what the data told of any program. The ``notes`` are what could
+        not be looked at."""
         reports = [
             lint_graph(trace.analysis, select=select, ignore=ignore, options=options, title=self.title)
-            for trace in self.traces
+            for trace in self.examined
         ]
         found: dict[Any, Diagnostic] = {}
         silenced: dict[Any, Diagnostic] = {}
         for report in reports:
             found |= {_key(d): d for d in report if self._holds(d, reports)}
             silenced |= {_key(d): d for d in report.suppressed}
-        if any(rule.code == _OUTSIDE for rule in select_rules(select, ignore, RULES)):
-            # What other programs do than those whose graphs were linted.
-            told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
-            more = [d for d in outside_findings(self.launch) if (d.code, _line(d.location)) not in told]
-            suppressions = [s for trace in self.traces for s in suppressions_of(trace.graph)]
-            kept, hidden, _ = split_suppressed(more, suppressions)
-            found |= {_key(d): d for d in kept}
-            silenced |= {_key(d): d for d in hidden}
-        return LintReport(self.title, tuple(found.values()), tuple(silenced.values()), facts_in_words(self.launch))
+        facts, open_questions = self._facts
+        # What other programs do than those whose graphs were linted.
+        told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
+        judged = lint_facts(facts, select=select, ignore=ignore)
+        more = [d for d in judged if (d.code, _line(d.location)) not in told]
+        kept, hidden, _ = split_suppressed(more, [s for trace in self.examined for s in suppressions_of(trace.graph)])
+        found |= {str(d): d for d in kept}
+        silenced |= {str(d): d for d in hidden}
+        return LintReport(self.title, tuple(found.values()), tuple(silenced.values()), open_questions)
+
+    @cached_property
+    def _facts(self) -> tuple[list[LaunchFact], tuple[str, ...]]:
+        return launch_facts(self.launch)
 
     def _holds(self, finding: Diagnostic, reports: Sequence[LintReport]) -> bool:
         """Whether a finding of one trace holds for the launch: what says that something is never done has to be true of
@@ -194,11 +222,11 @@ class LaunchResult:
         if finding.code in _OF_A_SUITE:
             return False
         if finding.code == _NO_STORE:  # a tensor that one kernel of many leaves alone is an option not taken
-            return not any(OPERATIONS.stores[trace.graph.nodes.op].any() for trace in self.traces)
+            return not any(OPERATIONS.stores[trace.graph.nodes.op].any() for trace in self.examined)
         if finding.code not in _OF_ALL_TRACES:
             return True
         line = _line(finding.location)
-        passing = [r for r, trace in zip(reports, self.traces, strict=True) if line in trace.lines]
+        passing = [r for r, trace in zip(reports, self.examined, strict=True) if line in trace.lines]
         return all(any(d.code == finding.code and _line(d.location) == line for d in r) for r in passing)
 
     @property

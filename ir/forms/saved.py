@@ -12,6 +12,7 @@ value is checked for its type, and :func:`kernscope.ir.load.load_graph` verifies
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -326,7 +327,7 @@ def _target(entry: Any) -> Target:
     names, own = target.memory_names, [memory.name for memory in target.memories if not memory.is_global]
     if len(set(names)) < len(names) or len(own) != len(names) - 1 or target.results not in own or len(names) > 255:
         raise _bad("memories that no machine has")
-    reached = {name for reach in target.reaches for name in (*reach.reads, *reach.writes)}
+    reached = {n for reach in target.reaches for n in (*reach.reads, *reach.writes, *itertools.chain(*reach.operands))}
     if not reached <= set(names) or not {name for _, name in target.places} <= set(own):
         raise _bad("engines that reach what there is not")
     if values or target.topology not in ("ring", "mesh2d") or len(target.shape) not in (0, 2):
@@ -341,6 +342,7 @@ def _memory(entry: Any) -> Memory:
         bytes=_integer(values.pop("bytes"), 0),
         align=_integer(values.pop("align"), 1),
         is_global=_of(bool, values.pop("is_global")),
+        partitions=_integer(values.pop("partitions", 0), 0),
     )
     if values:
         raise _bad("a memory that no machine has")
@@ -354,6 +356,9 @@ def _reach(entry: Any) -> Reach:
         reads=tuple(_of(str, name) for name in _of(list, values.pop("reads"))),
         writes=tuple(_of(str, name) for name in _of(list, values.pop("writes"))),
         ops=tuple(_of(str, name) for name in _of(list, values.pop("ops"))),
+        operands=tuple(
+            tuple(_of(str, name) for name in _of(list, each)) for each in _of(list, values.pop("operands", []))
+        ),
     )
     if values:
         raise _bad("an engine that no machine has")

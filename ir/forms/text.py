@@ -160,6 +160,7 @@ def _memories(target: Target) -> str:
     own.sort(key=lambda memory: memory.name != target.results)
     return " ".join(
         f"{'scratch' if memory.name == target.results else _escaped(memory.name)}={memory.bytes} align={memory.align}"
+        + (f" partitions={memory.partitions}" if memory.partitions else "")
         for memory in own
     )
 

@@ -3,7 +3,16 @@ code."""
 
 from __future__ import annotations
 
-from . import atomics, movement, random_numbers, rare_functions, rearranging, reductions, special_functions
+from . import (
+    atomics,
+    movement,
+    random_numbers,
+    rare_functions,
+    rearranging,
+    recurrences,
+    reductions,
+    special_functions,
+)
 from .elementwise import TABLE as OPERATIONS
 from .elementwise import common_dtype
 from .numbers import cast_array, check_scalar
@@ -48,6 +57,7 @@ __all__ = [
     "random_numbers",
     "rare_functions",
     "rearranging",
+    "recurrences",
     "reductions",
     "special_functions",
 ]

@@ -79,6 +79,7 @@ class Family(enum.StrEnum):
     CAST = "cast"
     REDUCTION = "reduction"
     SOFTMAX = "softmax"
+    RECURRENCE = "recurrence"
     ORDER = "order"
     REARRANGEMENT = "rearrangement"
     CONTRACTION = "contraction"

@@ -512,7 +512,8 @@ def _judge(graph: Graph, index: int) -> str:
         moved = [a for a in reads if a.storage.is_hbm or operation.reads_from is not Space.GLOBAL]
         read = sorted({a.storage.memory.name for a in moved if a.storage.row not in written})
         into = next((access.storage.memory.name for access in writes), None)
-        if graph.target.engine_for(operation, read, into) < 0:
+        each = ["" if a.storage.row in written or a not in moved else a.storage.memory.name for a in reads]
+        if graph.target.engine_for(operation, read, into, each) < 0:
             where = f"{' and '.join(read) or 'nothing'} into {into or 'nothing'}"
             return f"{operation.name} takes {where}, which no engine of kind {operation.kind} does"
     writes_something = operation.writes_to is not Space.NOWHERE

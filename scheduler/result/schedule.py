@@ -31,7 +31,7 @@ from .json_form import schedule_document, schedule_text
 from .reordering import Moved, moved_nodes
 from .tables import schedule_html
 
-__all__ = ["Schedule", "Scheduling", "known_machine", "machine_of", "schedule"]
+__all__ = ["Schedule", "Scheduling", "known_machine", "machine_of", "makespan_ps", "schedule"]
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -199,6 +199,17 @@ class Scheduling:
             bounds=known,
             problem=problem,
         )
+
+
+def makespan_ps(graph: Graph, machine: Machine, policy: str = "list") -> int:
+    """The makespan of a policy's schedule at the effort ``fast``, without bounds, which take most of the time: what a
+    fit asks for thousands of times. Raises as :func:`schedule`."""
+    made, rules = Scheduling(graph, machine), policy_of(policy)
+    made.refuse_unmatched()
+    times = made.times(rules, "fast")
+    if isinstance(times, Deadlock):
+        raise deadlock_error(graph, rules, times.waits)
+    return int((times.start_ps + made.problem.dag.duration_ps).max(initial=0))
 
 
 def schedule(

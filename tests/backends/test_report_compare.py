@@ -16,9 +16,10 @@ from kernscope.backends.report.comparison import (
     compared_schedules,
     comparison,
     comparison_lines,
+    edits_text,
 )
 from kernscope.backends.report.data import ReportData
-from kernscope.backends.report.edits import find_edits
+from kernscope.backends.report.edits import Edit, find_edits, rewritten
 from kernscope.backends.report.paths import PagePaths
 from kernscope.face import presentation as pictures
 from kernscope.machine.units import format_ps
@@ -165,3 +166,20 @@ def test_the_text_adds_up(tmp_path: Path) -> None:
     assert sum(sums) == change
     assert f", +{format_ps(change)} (" in told[at]
     assert any(line.strip().startswith("lines of the source: ") for line in told)
+
+
+def test_a_line_is_rewritten_into_one_other() -> None:
+    """By its earlier text the later one; not where it is new or gone, or where the same text became several."""
+    edits = [
+        Edit("a.py", 1, "a = 1", "a = 2"),
+        Edit("a.py", 2, "b = 1", "b = 2"),
+        Edit("a.py", 3, "b = 1", "b = 2"),
+        Edit("a.py", 4, "c = 1", "c = 2"),
+        Edit("a.py", 5, "c = 1", "c = 3"),
+        Edit("a.py", 6, None, "d = 2"),
+        Edit("a.py", 7, "e = 1", None),
+    ]
+    assert rewritten(edits) == {"a = 1": "a = 2", "b = 1": "b = 2"}
+    assert [edit.kind for edit in edits[-3:]] == ["edited", "new", "gone"]
+    assert edits_text(edits) == "lines of the source: 5 edited, 1 new, 1 gone"
+    assert edits_text(edits[-1:]) == "lines of the source: 1 gone"

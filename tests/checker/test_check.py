@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import kernscope as ks
 from kernscope import tl
 from kernscope.checker import check as check_module
+from kernscope.checker import work
 from kernscope.checker.cells import _box_at_origin as box_at_origin
 from kernscope.checker.cells import _boxes_of_range as boxes_of_range
 from kernscope.checker.cells import element_offsets
@@ -290,6 +291,14 @@ def test_a_wrong_duration_is_found(by: int) -> None:
     store = nodes_of(made.graph, "store")[0]
     damaged = changed(made, "end_ps", store, int(made.end_ps[store]) + by)
     assert rules(damaged) == {"duration"}
+
+
+def test_no_time_is_right_where_no_engine_does_it() -> None:
+    """What no engine of the machine takes can have neither occupancy nor duration; what needs none takes no time."""
+    machine = load_machine()
+    for operation in OPERATIONS.values():
+        task = work._Task(operation, (), None, "", -1, 1, 1)
+        assert work._took(machine, -1, task) == ((0, 0) if operation.kind == "none" else (-1, -1))
 
 
 def test_an_engine_or_lane_that_is_not_the_nodes_own_is_found() -> None:

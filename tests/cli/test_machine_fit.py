@@ -47,6 +47,23 @@ def test_a_fit_finds_the_numbers_that_the_times_were_made_with() -> None:
     assert fit_machine(base, wanted, rows).values == found.values
 
 
+def test_what_times_hold_besides_is_fitted_and_is_no_field(kernscope, tmp_path):
+    """The same 5 us in every time are found beside a latency; the machine's file says nothing of them, and has no other
+    field of that name."""
+    measured = lines(tmp_path, "op,work,dtype,family,ns\nload,65536,f16,dma,6112\nload,1024000,f16,dma,13600\n")
+    options = ("--param", "host_us=0:10", "--param", "dma_read.bytes_per_ns=64:256", "-o", "m.toml")
+    made = kernscope("machine", "fit", "ahbm-pe", measured, *options)
+    assert made.status == 0, made.err
+    found = dict(
+        line.removeprefix("fitted").split(" = ") for line in made.out.splitlines() if line.startswith("fitted ")
+    )
+    values = {name.strip(): float(value) for name, value in found.items()}
+    assert abs(values["host_us"] - 5.5) < 0.6 and 110 < values["dma_read.bytes_per_ns"] < 150
+    written = (tmp_path / "m.toml").read_text(encoding="utf-8")
+    assert "host_us" not in written and "bytes_per_ns" in written
+    assert "no machine field 'host_us'" in kernscope("machine", "ahbm-pe", "--set", "host_us=1").err
+
+
 def test_what_a_fit_prints_and_writes(kernscope, tmp_path):
     """Errors before, after and left out; a machine on its base, with where its numbers come from, that can be shown."""
     measured = lines(tmp_path, "op,work,dtype,family,ns\nload,65536,f16,dma,1112\nload,1024,f16,dma,608\n")

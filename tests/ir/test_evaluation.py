@@ -543,3 +543,20 @@ def test_a_batch_of_products_is_each_with_its_own() -> None:
     wanted = np.stack([x @ y for x, y in zip(a, b, strict=True)])
     np.testing.assert_array_equal(evaluate("dot", a, b, out_dtype=dtypes.float32), wanted)
     np.testing.assert_array_equal(evaluate("dot", a, b, wanted, out_dtype=dtypes.float32), 2 * wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_recurrence_goes_on_from_what_it_made(dtype: DType, axis: int) -> None:
+    """Element by element, from 0 or from an initial value; narrow floats are rounded on the way out only."""
+    rng = np.random.default_rng(axis)
+    a, b = (rng.uniform(-1, 1, (5, 7)).astype(dtype.numpy) for _ in range(2))
+    first = rng.uniform(-1, 1, (1, 7) if axis == 0 else (5, 1)).astype(dtype.numpy)
+    for initial in ((), (first,)):
+        got = evaluate("recurrence", a, b, *initial, axis=axis)
+        ready = [np.moveaxis(x.astype(wide(dtype)), axis, 0) for x in (a, b, *initial)]
+        state, rows = (ready[2][0] if initial else 0 * ready[0][0]), []
+        for factor, term in zip(ready[0], ready[1], strict=True):
+            state = factor * state + term
+            rows.append(state)
+        same_bits(got, np.moveaxis(np.stack(rows), 0, axis).astype(dtype.numpy))

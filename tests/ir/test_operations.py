@@ -56,6 +56,7 @@ def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
         "rem",
         "cumsum",
         "cumprod",
+        "recurrence",
         "softmax",
         "fill",
         "arange",

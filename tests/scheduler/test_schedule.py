@@ -9,6 +9,7 @@ import kernelgen
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import kernscope as ks
 from kernscope import MachineError, TargetMismatchError, tl
@@ -16,9 +17,10 @@ from kernscope.kernels.flash_attention import flash_attention
 from kernscope.kernels.gqa_attention_decode_long import gqa_attention_decode_long_kernel
 from kernscope.machine.units import format_ps
 from kernscope.scheduler.policy.problem import make_problem
+from kernscope.scheduler.policy.registry import LADDER
 from kernscope.scheduler.result.causes import Cause
 from kernscope.scheduler.result.ladder import compare
-from kernscope.scheduler.result.schedule import Schedule, schedule
+from kernscope.scheduler.result.schedule import Schedule, makespan_ps, schedule
 
 COSTLY = {"cpu.issue_cycles.default": "7", "cpu.issue_cycles.gemm": "40"}
 
@@ -307,3 +309,18 @@ def test_the_critical_chain_is_walked_once(flash: ks.Graph) -> None:
     """A schedule does not change, and a report asks for its chain in many places."""
     made = schedule(flash)
     assert made.critical_chain() is made.critical_chain()
+
+
+@given(program=st.one_of(*[kernelgen.programs(ranks=n, deadlocks=n > 1) for n in (1, 2)]))
+@kernelgen.examples(40)
+def test_a_makespan_alone_is_that_of_the_schedule(program: kernelgen.Program) -> None:
+    """Under every policy of the ladder, at the effort `fast`; and a deadlock is one."""
+    graph = program.trace()
+    for policy in LADDER:
+        try:
+            wanted = ks.schedule(graph, policy, program.machine, effort="fast").makespan_ps
+        except ks.DeadlockError:
+            with pytest.raises(ks.DeadlockError):
+                makespan_ps(graph, program.machine, policy)
+            continue
+        assert makespan_ps(graph, program.machine, policy) == wanted

@@ -291,6 +291,33 @@ def test_views_share_bytes_and_record_nothing() -> None:
     assert len(graph.storages) == 2
 
 
+def test_dot_writes_over_a_destination() -> None:
+    """`out=` is not read: without anything written before there is no finding, and the product stands there alone; it
+    is no operand of its own product, and not beside `acc=`."""
+
+    def kernel(a: Any, b: Any, c: Any) -> None:
+        x, y = tl.load(a), tl.load(b)
+        bank = tl.empty((8, 4), "f32")
+        assert tl.dot(x, y, out=bank) is bank
+        tl.dot(x, y, acc=bank)
+        tl.dot(x, y, out=bank)
+        tl.store(c, bank)
+        with pytest.raises(ks.ShapeError, match="shape"):
+            tl.dot(x, y, out=tl.empty((4, 8), "f32"))
+        with pytest.raises(ks.ArgumentError, match="both acc= and out="):
+            tl.dot(x, y, out=bank, acc=bank)
+        square = tl.zeros((4, 4), "f32")
+        with pytest.raises(ks.ArgumentError, match="over one of its operands"):
+            tl.dot(square, tl.zeros((4, 4), "f32"), out=square)
+
+    graph = trace(kernel, ks.hbm((8, 16), "f32"), ks.hbm((16, 4), "f32"), ks.hbm((8, 4), "f32"))
+    assert not [finding for finding in ks.lint(graph) if finding.code == "KS204"]
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(8, 16)).astype("f4"), rng.normal(size=(16, 4)).astype("f4")
+    (c,) = ks.run(graph, {"a": a, "b": b}, poison=True).values()
+    assert np.allclose(c, a @ b, atol=1e-5)
+
+
 def test_dot_takes_and_returns_an_accumulator() -> None:
     """`acc=` is filled in place and returned; without it the result is fresh f32 (i32 of integers)."""
 

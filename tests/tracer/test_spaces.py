@@ -154,6 +154,33 @@ def test_a_product_is_added_to_where_its_engine_writes() -> None:
         traced(kernel)
 
 
+def test_a_move_into_a_handle_takes_no_bytes() -> None:
+    """`move(x, out=h)` writes over a handle in another memory, over several engines if need be, and returns it; where
+    that is the same memory, of another shape, or beside a name, it is refused."""
+
+    def kernel(x: Any, y: Any, z: Any) -> None:
+        left, right = (tl.empty((8, 8), "f16", space="l0") for _ in range(2))
+        held = tl.load(x)
+        assert tl.move(held, out=left) is left
+        tl.move(tl.load(y), out=right)
+        product = tl.dot(left, right, space="psum")
+        again = tl.empty((8, 8), "f32")
+        tl.store(z, tl.move(product, out=again))
+        with pytest.raises(ks.ShapeError):
+            tl.move(held, out=tl.empty((4, 8), "f16", space="l0"))
+        with pytest.raises(SpaceError, match="from sbuf to sbuf"):
+            tl.move(held, out=tl.empty((8, 8), "f16"))
+        for named in ({}, {"space": "l0", "out": left}):
+            with pytest.raises(ks.ArgumentError, match="one of the two"):
+                tl.move(held, **named)
+
+    machine = parse_machine(SPLIT, "split.toml")
+    graph = ks.trace(kernel, *(ks.hbm((8, 8), d) for d in ("f16", "f16", "f32")), machine=machine)
+    assert graph.count("memory/move") == 3 and not any(node.attributes.get("automatic") for node in graph)
+    ones = np.ones((8, 8), np.float16)
+    assert (ks.run(graph, {"x": ones, "y": 2 * ones}, poison=True)["z"] == 16).all()
+
+
 def test_strict_spaces_refuse_what_else_is_moved() -> None:
     """With the move to write; and once it is written, the kernel runs."""
     strict = MACHINE.override({"strict_spaces": "true"})

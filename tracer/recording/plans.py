@@ -74,7 +74,7 @@ class Planner:
             kind=len(self._rows.kinds) - 1,
             result=result,
             result_number=self._rows.layout_number(result),
-            held_bytes=self._results.held_bytes(result.nbytes),
+            held_bytes=self._results.held_bytes(result.nbytes, result.shape),
         )
         return plan
 

@@ -407,7 +407,8 @@ class Recorder:
             raise self.located(
                 SpaceError(
                     f"no engine does {operation.name} from {lie}{goal}, and nothing brings it where one does",
-                    help=self._nearer(operation, twin) or f"what does {operation.name}: {reaches or 'no engine'}",
+                    help=self._nearer(operation, names[places[twin]] if twin >= 0 else "")
+                    or f"what does {operation.name}: {reaches or 'no engine'}",
                 )
             )
         number = next((n for n, path in enumerate(route.operands) if path), -1)
@@ -421,12 +422,15 @@ class Recorder:
             )
         )
 
-    def _nearer(self, operation: Operation, twin: int) -> str:
-        """The ``help:`` text where only what is written over lies in the wrong memory."""
+    def _nearer(self, operation: Operation, lies: str) -> str:
+        """The ``help:`` text where what is written over ``lies`` in a memory that no engine writes (empty: nothing
+        is)."""
         place = self.target.place_of(operation)
         writes = [reach.writes for reach in self.target.reaches if reach.takes(operation)]
         there = place if any(place in names for names in writes) else next((names[0] for names in writes), "")
-        return f'make what it adds to in {there}: tl.zeros(..., space="{there}")' if twin >= 0 and there else ""
+        if not lies or not there or any(lies in names for names in writes):
+            return ""
+        return f'make what it adds to in {there}: tl.zeros(..., space="{there}")'
 
     def _in_place(self, reads: Sequence[Read], into: TensorHandle | Read | None) -> int:
         """The number of the operand that an operation writes over; -1 for none."""
@@ -449,8 +453,9 @@ class Recorder:
         storage, offset, layout = read
         return TensorHandle(self, storage, 0, self.allocator.scope, layout, offset)
 
-    def move(self, handle: TensorHandle, space: str) -> TensorHandle:
-        """Record that a tile is brought into another of the rank's memories; its handle there."""
+    def move(self, handle: TensorHandle, space: str | None, out: TensorHandle | None = None) -> TensorHandle:
+        """Record that a tile is brought into another of the rank's memories, into ``out`` there or fresh bytes; its
+        handle there."""
         self.check_handle(handle)
         at: Read = (handle.storage, handle.offset, handle.layout)
         goal = self.place(space)
@@ -465,7 +470,7 @@ class Recorder:
             )
         *between, last = path
         at = self._moved(at, tuple(between))
-        return self._write(self.plan("move", (at[2],), ()), (at,), None, -1, last)
+        return self._write(self.plan("move", (at[2],), ()), (at,), out, -1, last)
 
     def place(self, space: object) -> int:
         """The place of one of the rank's memories, by name. Raises ``SpaceError``."""
@@ -602,7 +607,7 @@ class Recorder:
             self.check_thread()
             stack = self.sites.here()
         place = self.target.results_memory if memory is None else memory
-        address, end = allocator.allocate(layout.nbytes, place)
+        address, end = allocator.allocate(layout, place)
         if end > self.target.memories[place].bytes and self._refuses_end(end, stack):
             allocator.give_back(address, place)
             raise self._overflow(layout, stack, place, address)
@@ -626,7 +631,7 @@ class Recorder:
             open_scopes.append(scope.row)
             scope = scope.parent
         memory = self.target.memories[memory_place]
-        budget, asked = memory.bytes, memory.held_bytes(layout.nbytes)
+        budget, asked = memory.bytes, memory.held_bytes(layout.nbytes, layout.shape)
         groups = self.rows.live_bytes_by_stack(open_scopes, memory, memory_place, self.target.results_memory)
         ordered = sorted(groups.items(), key=lambda item: (-sum(item[1]), item[0]))
         lines = [

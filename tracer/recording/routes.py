@@ -77,7 +77,7 @@ class Router:
                     ()
                     # Addresses of what comes out of the global memory are read by whoever issues the transfer.
                     if operation.reads_from is Space.GLOBAL and place != target.global_memory
-                    else self.path(place, (made,) if number == in_place else self._places(reach.reads))
+                    else self.path(place, (made,) if number == in_place else self._places(reach.of_operand(number)))
                     for number, place in enumerate(reads)
                 ]
                 if after is None or None in before or (after and fixed):

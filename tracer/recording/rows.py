@@ -108,7 +108,7 @@ class Rows:
         layouts = list(self.layouts)
         groups: dict[int, list[int]] = {}
         for layout, stack in rows[held][:, [1, 3]].tolist():
-            groups.setdefault(stack, []).append(memory.held_bytes(layouts[layout].nbytes))
+            groups.setdefault(stack, []).append(memory.held_bytes(layouts[layout].nbytes, layouts[layout].shape))
         return groups
 
     def _memories(self, count: int, results: int) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -79,6 +80,11 @@ class Trace:
     def programs(self) -> Array:
         """Their numbers, ascending: axis 0 of the grid runs fastest."""
         return np.sort(np.concatenate([chunk.programs for chunk in self.chunks]))
+
+    @cached_property
+    def kinds(self) -> Counter[Any]:
+        """How often each kind of step occurs in it."""
+        return self.chunks[0].tape.kinds()
 
     def graph(self, program: int | None = None, placement: Placement = "spread") -> Graph:
         """The graph of a program (by default the first), with addresses: ``"spread"`` over the scratch, as far as it

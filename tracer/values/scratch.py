@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...ir.errors import ScopeError
+from ...ir.layout import Layout
 from ...ir.tables import UNPLACED
 from ...ir.target import Target
 
@@ -52,9 +53,9 @@ class ScratchAllocator:
         self.elsewhere = {place: 0 for place in target.scratch_memories if place != self._results}
         self.scope = Scope(row, None, 0, "", dict(self.elsewhere))
 
-    def allocate(self, nbytes: int, place: int) -> tuple[int, int]:
+    def allocate(self, layout: Layout, place: int) -> tuple[int, int]:
         """Take the next bytes of a memory: where they begin, and the cursor after them."""
-        held = self._memories[place].held_bytes(nbytes)
+        held = self._memories[place].held_bytes(layout.nbytes, layout.shape)
         if place == self._results:
             address = self.cursor
             self.cursor = address + held
@@ -105,7 +106,7 @@ class AutomaticLifetimes(ScratchAllocator):
     def cursor(self, end: int) -> None:
         """Nothing is taken."""
 
-    def allocate(self, nbytes: int, place: int) -> tuple[int, int]:
+    def allocate(self, layout: Layout, place: int) -> tuple[int, int]:
         """No address, and nothing taken."""
         return UNPLACED, 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,22 @@ class Tape:
             for step in self.steps
         )
 
+    def kinds(self) -> Counter[Any]:
+        """How often each kind of step occurs: of steps at one line that do the same to values of one layout, whichever
+        they are."""
+        return Counter(
+            (
+                step.name,
+                step.stack,
+                step.result,
+                tuple(map(_kind, step.operands)),
+                tuple((name, _structure(value)) for name, value in step.static),
+                None if step.access is None else (step.access.storage.number, step.access.shape),
+                tuple(map(_kind, step.addresses)),
+            )
+            for step in self.steps
+        )
+
     def last_uses(self) -> list[int]:
         """By step the number of the last one that uses its result; its own where none does."""
         last = list(range(len(self.steps)))
@@ -116,6 +133,10 @@ class Tape:
                 if isinstance(operand, Handle):
                     last[operand.step.number] = step.number
         return last
+
+
+def _kind(operand: Any) -> Any:
+    return (operand.layout, operand.offset) if isinstance(operand, Handle) else "a number"
 
 
 def _structure(operand: Any) -> Any:

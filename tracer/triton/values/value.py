@@ -69,8 +69,8 @@ class Sizes(tuple[int, ...]):
 class Value:
     """See the module. ``storage`` is what a pointer points into, ``roots`` the values with nodes that a lazy one was
     computed from, ``undefined`` ``(lanes or 1, *shape)`` marks elements that a masked load left undefined, ``wrapped``
-    is where (stack row, operation) an int32 on its way here wrapped around, ``is_const`` a pointer that nothing is
-    written through."""
+    is where (stack row) an int32 on its way here wrapped around, and in which lanes ``(lanes or 1,)``, ``is_const`` a
+    pointer that nothing is written through."""
 
     __slots__ = (
         "_array",
@@ -97,7 +97,7 @@ class Value:
         made_by: MadeBy | None = None,
         roots: tuple[Value, ...] = (),
         undefined: Array | None = None,
-        wrapped: tuple[int, str] | None = None,
+        wrapped: tuple[int, Array] | None = None,
         stack: int = -1,
         is_const: bool = False,
     ) -> None:
