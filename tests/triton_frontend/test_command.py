@@ -333,3 +333,30 @@ def kernel(out_ptr, BITS: tl.constexpr):
     with ks.triton.session():
         runpy.run_path(str(script))["kernel"][(1,)](out, 32)
     assert out.tolist() == [2**32 - 1]
+
+
+def test_a_store_through_a_constant_pointer_is_refused(tmp_path: Path) -> None:
+    """Whatever was added to it on the way; loads, and stores through the same memory's other pointer, run."""
+    script = tmp_path / "constant.py"
+    script.write_text(
+        """
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr: tl.const, out_ptr, N: tl.constexpr, BAD: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(x_ptr + i) + 1)
+    if BAD:
+        tl.store(x_ptr + i[:, None], tl.zeros((N, 1), tl.float32))
+""",
+        encoding="utf-8",
+    )
+    x = np.arange(4, dtype=np.float32)
+    with ks.triton.session():
+        kernel = runpy.run_path(str(script))["kernel"]
+        kernel[(1,)](x, x, 4, False)
+        assert x.tolist() == [1, 2, 3, 4]
+        with pytest.raises(ks.KernscopeError, match=r"Cannot store to a constant pointer[\s\S]*constant\.py:10"):
+            kernel[(1,)](x, x, 4, True)
+    assert x.tolist() == [1, 2, 3, 4]

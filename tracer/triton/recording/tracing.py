@@ -272,6 +272,10 @@ class Tracing:
             raise self.refused(
                 f"{what} at an address that comes from no pointer", "an address is a pointer argument plus offsets"
             )
+        if pointer.is_const and mode != "read":
+            raise self.refused(
+                "Cannot store to a constant pointer", "take tl.const off the parameter, or write to another one"
+            )
         shape = pointer.shape if mask is None else self.broadcast(pointer.shape, mask.shape)
         if shape != pointer.shape and mode != "read":
             shape = self.broadcast(shape, pointer.shape)

@@ -330,11 +330,20 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
             undefined=undefined,
             wrapped=_wrapped([pointer, other], stack, None),
             stack=stack,
+            is_const=pointer.is_const,
         )
     if name == "where" and len(pointers) == 2 and pointers[0].storage is pointers[1].storage:
         arrays = [under_rank(_array(v), rank) for v in values]
         chosen = np.where(arrays[0], arrays[1], arrays[2])
-        return Value([chosen], shape, storage=pointer.storage, roots=roots, undefined=undefined, stack=stack)
+        return Value(
+            [chosen],
+            shape,
+            storage=pointer.storage,
+            roots=roots,
+            undefined=undefined,
+            stack=stack,
+            is_const=any(p.is_const for p in pointers),
+        )
     if name == "where" and len(pointers) == 2 and values[0].shape == ():
         return pointers[0] if bool(values[0].only()) else pointers[1]
     if name in _COMPARISONS:
@@ -382,6 +391,7 @@ def view(x: Value, shape: Sequence[int], of_part: Any, of_handle: Any, *, collap
         undefined=undefined,
         wrapped=x.wrapped,
         stack=x.stack,
+        is_const=x.is_const,
     )
     if x.handle is not None:
         made.handle = of_handle(x.handle)
