@@ -91,4 +91,5 @@ def _reduced(line: Line, parts: Sequence[Tile]) -> Tile:
 
 def _plus(direction: str, own: Tile) -> Tile:
     with tl.scratch_scope():
-        return tl.add(own, tl.recv(direction, own.shape, own.dtype), out=own)
+        tl.add(own, tl.recv(direction, own.shape, own.dtype), out=own)
+    return own
