@@ -122,7 +122,7 @@ def _home(graph: Graph, machine: Machine, node: int) -> int:
     if operation.reads_from == "global":
         out_of = {access.storage.memory.name for access in shown.reads if access.storage.is_hbm}
     for place, engine in enumerate(machine.engines):
-        named = {operation.name, str(operation.kind)}
+        named = {operation.name, operation.like, str(operation.kind)} - {""}
         told = (named if operation.cost == _UNLISTED else named | {str(operation.cost)}) & set(engine.ops)
         takes = bool(told) if engine.ops else engine.kind == operation.kind
         if not takes or not out_of <= set(engine.reads) or not set(into.values()) <= set(engine.writes):
@@ -177,14 +177,15 @@ class _Tile:
 @attrs.frozen
 class _Task:
     """One node for the durations: its operation, up to three operands, its result, the direction it sends in, the
-    elements that an index names (-1: it has none), how many nodes move what it moves at once, and the ranks that
-    share."""
+    elements that an index names (-1: it has none), the axis of which an index tile names places (-1: it has none), how
+    many nodes move what it moves at once, and the ranks that share."""
 
     operation: Operation
     reads: tuple[_Tile, ...]
     result: _Tile | None
     direction: str
     named: int
+    axis: int
     together: int
     ranks: int
 
@@ -210,8 +211,10 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
     # What an index names is counted from the index.
     counts = [_named_by_index(attributes) for attributes in graph.attributes]
     named = np.array(counts or [-1], dtype=np.int64)[graph.nodes.attributes]
+    listed = [a["axis"] if isinstance(a.get("axis"), int) else -1 for a in graph.attributes]
+    axes = np.array(listed or [-1], dtype=np.int64)[graph.nodes.attributes]
     key = graph.nodes.op.astype(np.int64)
-    for column in (home, toward, together, named, *columns):
+    for column in (home, toward, together, named, axes, *columns):
         # Renumbered at each step, so that the product always fits.
         _, value = np.unique(column, return_inverse=True)
         _, key = np.unique(key * np.int64(count + 1) + value, return_inverse=True)
@@ -230,6 +233,7 @@ def _durations(graph: Graph, machine: Machine, home: IntArray) -> tuple[IntArray
             tile(seen[3]) if seen[3] >= 0 else None,
             ("", *graph.target.directions)[int(toward[node])],
             int(named[node]),
+            int(axes[node]),
             int(together[node]),
             graph.ranks,
         )
@@ -263,6 +267,8 @@ def _together(graph: Graph, machine: Machine) -> IntArray:
     kinds = [(o.reads_from == "global", o.writes_to == "global") for o in OPERATIONS.values()]
     moves = np.array(kinds, dtype=np.bool_)[nodes.op]
     moves &= ~np.array(["index" in a for a in graph.attributes] or [False], dtype=np.bool_)[nodes.attributes][:, None]
+    # Rows by an index tile are other ones each time.
+    moves &= np.array([not o.by_index for o in OPERATIONS.values()], dtype=np.bool_)[nodes.op][:, None]
     outside = np.array([memory.is_global for memory in graph.target.memories], dtype=np.bool_)
     for row in np.flatnonzero(outside[graph.storages.memory[accesses.storage]]).tolist():
         node = int(accesses.node[row])
@@ -301,6 +307,8 @@ def _period(machine: Machine, part: EnginePart) -> Fraction:
 def _moved_bytes(task: _Task) -> int:
     # A ragged load wholly outside its tensor reads nothing: the latency alone.
     layout = task.reads[0].layout if task.reads else None
+    if task.operation.by_index and task.operation.reads_from == "global" and task.result is not None:
+        return task.result.layout.nbytes  # the rows that the index tile names, not all of the region
     if layout is not None and task.named >= 0:
         return task.named * layout.dtype.itemsize
     return layout.nbytes if layout is not None else 0
@@ -311,7 +319,7 @@ def _transfer(machine: Machine, port: Transfer, task: _Task) -> tuple[Fraction, 
     outside = [t for t in (*task.reads, task.result) if t is not None and machine.memory[t.memory].scope == "global"]
     rate = port.bytes_per_ns * port.spread
     if port.efficiency and outside:
-        rate *= _share_of(port.efficiency, _side_by_side(outside[0].layout))
+        rate *= _share_of(port.efficiency, _run_of(task, outside[0].layout))
     slowest = nbytes / rate
     # A level takes what is stored, and writes it back in its own time.
     waits = task.operation.writes_to != "global" or all(m.scope != "level" for m in machine.memory.values())
@@ -322,6 +330,14 @@ def _transfer(machine: Machine, port: Transfer, task: _Task) -> tuple[Fraction, 
     if port.pipelined:
         return slowest * 1000, port.latency_ns * 1000
     return (slowest + port.latency_ns) * 1000, Fraction(0)
+
+
+def _run_of(task: _Task, layout: Layout) -> int:
+    """The bytes of a run without gaps: of rows by an index tile, within one row."""
+    if not task.operation.by_index:
+        return _side_by_side(layout)
+    shape = tuple(1 if axis == task.axis else n for axis, n in enumerate(layout.shape))
+    return _side_by_side(Layout.of(shape, layout.strides, layout.dtype))
 
 
 def _side_by_side(layout: Layout) -> int:

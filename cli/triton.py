@@ -228,7 +228,7 @@ def _launch_lines(group: _Group) -> Iterator[str]:
         )
     yield f"  findings  {report.summary.rpartition(': ')[2].replace('no findings', 'none')}"
     for fact in report.notes:
-        yield f"  unjudged  {fact}"
+        yield f"  open      {fact}"
     yield ""
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "DeadlockError",
     "ExecutionError",
     "GraphFormatError",
+    "IndexTileError",
     "IndexingError",
     "InfeasibleError",
     "InputError",
@@ -368,6 +369,13 @@ class ExecutionError(KernscopeError, RuntimeError):
 
     code = "KE405"
     fix = "Mend what `kernscope lint` reports first."
+
+
+class IndexTileError(KernscopeError, IndexError):
+    """An index tile that names a row which its region of HBM does not have: known when the kernel is executed."""
+
+    code = "KE408"
+    fix = "Keep the index tile in the region's rows, counted from 0: `tl.clamp(i, 0, rows - 1)`."
 
 
 class MemoryLimitError(KernscopeError, MemoryError):

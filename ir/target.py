@@ -37,7 +37,12 @@ class Reach:
         """Whether it carries an operation out, wherever its operands lie."""
         if not self.ops:
             return self.kind is operation.kind
-        told = (operation.name, operation.kind, None if operation.cost is Cost.MOVE else operation.cost)
+        told = (
+            operation.name,
+            operation.like or operation.name,
+            operation.kind,
+            None if operation.cost is Cost.MOVE else operation.cost,
+        )
         return any(name in self.ops for name in told)
 
     def of_operand(self, number: int) -> tuple[str, ...]:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from .edits import Edit, Fix, apply_edits
 from .findings import Diagnostic, LintReport, Place
-from .lint import explain, lint_graph
+from .lint import explain, lint_facts, lint_graph
 from .rules import RULES
 
-__all__ = ["RULES", "Diagnostic", "Edit", "Fix", "LintReport", "Place", "apply_edits", "explain", "lint_graph"]
+__all__ = [
+    "RULES",
+    "Diagnostic",
+    "Edit",
+    "Fix",
+    "LintReport",
+    "Place",
+    "apply_edits",
+    "explain",
+    "lint_facts",
+    "lint_graph",
+]

@@ -9,6 +9,7 @@ from typing import Any
 from ..analysis.analysis import Analysis
 from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
+from ..ir.launch_facts import LaunchFact
 from ..ir.verifier.verify import require_valid
 from .findings import SEVERITIES, Diagnostic, LintReport
 from .invocation import Invocation
@@ -17,7 +18,7 @@ from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
 from .suppressions import split_suppressed, suppressions_of
 
-__all__ = ["explain", "lint_graph"]
+__all__ = ["explain", "lint_facts", "lint_graph"]
 
 
 def lint_graph(
@@ -66,17 +67,21 @@ def lint_graph(
 
 
 def _run(rule: Rule, shared: LintContext, options: Mapping[str, Any]) -> Iterable[Diagnostic]:
-    for finding in rule.check(shared, options):
-        yield Diagnostic(
-            code=rule.code,
-            name=rule.name,
-            severity=rule.severity,
-            message=finding.message,
-            locations=finding.places,
-            nodes=finding.nodes,
-            help=finding.help,
-            fixes=finding.fixes,
-        )
+    return map(rule.finding, rule.check(shared, options))
+
+
+def lint_facts(
+    facts: Iterable[LaunchFact], *, select: Iterable[str] = (), ignore: Iterable[str] = ()
+) -> tuple[Diagnostic, ...]:
+    """The findings of the rules on what the data of a launch told; ``select`` and ``ignore`` as for a graph. Raises
+    ``RuleError`` for an unknown rule."""
+    judging = {rule.fact: rule for rule in select_rules(select, ignore, RULES) if rule.of_fact is not None}
+    found = []
+    for fact in facts:
+        rule = judging.get(fact.kind)
+        if rule is not None and rule.of_fact is not None:
+            found.append(rule.finding(rule.of_fact(fact)))
+    return tuple(sorted(found, key=_order))
 
 
 def _order(diagnostic: Diagnostic) -> tuple[int, str, int, int, str, tuple[int, ...], str]:

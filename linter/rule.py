@@ -11,6 +11,7 @@ import attrs
 from ..analysis.analysis import Analysis
 from ..ir.forms.text import quote
 from ..ir.graph import Graph
+from ..ir.launch_facts import LaunchFact
 from ..ir.messages import MessageFault
 from ..ir.source.location import Location
 from ..memory.liveness import Liveness
@@ -19,7 +20,7 @@ from .analyses.overwritten import OverwrittenLoad, find_overwritten_loads
 from .analyses.races import Race, find_races
 from .analyses.readers import Readers
 from .edits import Fix
-from .findings import Place, Severity
+from .findings import Diagnostic, Place, Severity
 from .invocation import Invocation
 from .suppressions import Suppression
 
@@ -142,11 +143,17 @@ class LintContext:
         return f"`{name}`" if name else f"an unnamed {self.graph.layouts[storages.layout[storage]]!r}"
 
 
+def nothing_of_a_graph(context: LintContext, options: Mapping[str, Any]) -> Iterable[Finding]:
+    """The check of a rule that judges facts of launches only."""
+    return ()
+
+
 @attrs.frozen(eq=False)
 class Rule:
     """One rule. ``summary`` completes "fires when ..."; ``what``, ``why``, ``example`` and ``fix`` are the sections of
     its page (the last two are kernels: the first has the fault, the second has not). ``check`` gets the context and the
-    values of the rule's options, and yields its faults. Rules that judge suppressions run after all others."""
+    values of the rule's options, and yields its faults. Rules that judge suppressions run after all others. ``fact`` is
+    the kind of facts of a launch (``FactKind``) that the rule judges, and ``of_fact`` what it says of one."""
 
     code: str
     name: str
@@ -156,6 +163,21 @@ class Rule:
     why: str
     example: str
     fix: str
-    check: Callable[[LintContext, Mapping[str, Any]], Iterable[Finding]]
+    check: Callable[[LintContext, Mapping[str, Any]], Iterable[Finding]] = nothing_of_a_graph
     options: tuple[Option, ...] = ()
     judges_suppressions: bool = False
+    fact: str = ""
+    of_fact: Callable[[LaunchFact], Finding] | None = None
+
+    def finding(self, found: Finding) -> Diagnostic:
+        """What the rule's check found, as the report has it."""
+        return Diagnostic(
+            code=self.code,
+            name=self.name,
+            severity=self.severity,
+            message=found.message,
+            locations=found.places,
+            nodes=found.nodes,
+            help=found.help,
+            fixes=found.fixes,
+        )

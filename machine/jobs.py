@@ -7,6 +7,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from ..ir.arrays.distinct import distinct_rows
 from ..ir.columns import GraphColumns
 from ..ir.dtypes import DType
 from ..ir.layout import Layout
@@ -17,6 +18,7 @@ from .parts import Elementwise, EnginePart, Transfer
 
 __all__ = ["Job", "JobColumns", "contiguous_bytes", "job_columns"]
 
+_BY_INDEX = OPERATIONS.mask(lambda op: op.by_index)
 #: Reductions, softmax and sorting touch each element of what they read, everything else each of its result.
 _COUNTS_INPUT = (Family.REDUCTION, Family.SOFTMAX, Family.ORDER)
 
@@ -112,13 +114,27 @@ def contiguous_bytes(layout: Layout) -> int:
 
 
 def _runs(graph: GraphColumns) -> IntArray:
-    """By node the bytes of a contiguous run of the view of global memory that it moves; 0: it moves none."""
-    accesses = graph.accesses
+    """By node the bytes of a contiguous run of the view of global memory that it moves, of rows by an index tile those
+    of one row; 0: it moves none."""
+    accesses, nodes = graph.accesses, graph.nodes
     run = np.array([contiguous_bytes(layout) for layout in graph.layouts], dtype=np.int64)
-    found = np.zeros(len(graph.nodes), dtype=np.int64)
+    found = np.zeros(len(nodes), dtype=np.int64)
     outside = np.flatnonzero(~graph.in_scratch[accesses.storage])
     found[accesses.node[outside]] = run[accesses.layout[outside]]
+    by_row = outside[_BY_INDEX[nodes.op[accesses.node[outside]]]]
+    kinds = distinct_rows(accesses.layout[by_row], nodes.attributes[accesses.node[by_row]])
+    rows = [
+        contiguous_bytes(_row_of(graph.layouts[accesses.layout[row]], graph.attributes[nodes.attributes[node]]["axis"]))
+        for row, node in zip(by_row[kinds.first].tolist(), accesses.node[by_row[kinds.first]].tolist(), strict=True)
+    ]
+    found[accesses.node[by_row]] = np.array(rows, dtype=np.int64)[kinds.which]
     return found
+
+
+def _row_of(layout: Layout, axis: int) -> Layout:
+    """What is left of a view where one place of an axis is taken."""
+    shape, strides = layout.shape, layout.strides
+    return Layout.of((*shape[:axis], 1, *shape[axis + 1 :]), strides, layout.dtype)
 
 
 def _readers(graph: GraphColumns, machine: Machine) -> IntArray:
@@ -137,6 +153,7 @@ def _readers(graph: GraphColumns, machine: Machine) -> IntArray:
     indexed = np.array(["index" in attributes for attributes in graph.attributes] or [False], dtype=np.bool_)
     wanted = (accesses.mode == Mode.READ) & OPERATIONS.loads[nodes.op[accesses.node]]
     wanted |= (accesses.mode == Mode.WRITE) & OPERATIONS.stores[nodes.op[accesses.node]]
+    wanted &= ~_BY_INDEX[nodes.op[accesses.node]]
     rows = np.flatnonzero(wanted & ~graph.in_scratch[accesses.storage] & ~indexed[nodes.attributes[accesses.node]])
     if not len(rows):
         return found

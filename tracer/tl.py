@@ -26,7 +26,7 @@ from ..ir.errors import (
 from ..ir.layout import Layout
 from ..ir.ops import Scalar
 from ..ir.ops.philox import ROUNDS
-from .language import composites, transfers
+from .language import composites, indirect, transfers
 from .language.calls import as_destination, as_handle, at_the_call, located, whole
 from .language.declared import declared, declared_operations, record_into
 from .recording.current import CURRENT, current
@@ -118,6 +118,80 @@ def store(dst: Source, src: TensorHandle, *, clip: bool = False) -> None:
     ``clip`` leaves out what lies outside the tensor; without it that is a ``BoundsError``.
     """
     transfers.store(current(), dst, src, clip=clip)
+
+
+@located
+def take(
+    src: HbmTensor | HbmRegion,
+    index: TensorHandle,
+    axis: int = 0,
+    *,
+    out: TensorHandle | None = None,
+    space: str | None = None,
+) -> TensorHandle:
+    """Read those rows of a region of HBM into scratch that an index tile names (indirect DMA), as ``numpy.take`` does:
+    the result has the index's shape in the place of the region's ``axis``. Returns at once, as :func:`load` does.
+
+    The index is data: that all of the region may be read is known while tracing, which rows when the kernel is
+    executed; only these are paid for. They count from 0, and one that the region does not have is then an
+    ``IndexTileError``. Elements of a tile that is in scratch are looked up by :func:`gather`.
+    """
+    return indirect.take(current(), src, index, axis, out=out, space=space)
+
+
+@located
+def scatter(dst: HbmTensor | HbmRegion, index: TensorHandle, src: TensorHandle, axis: int = 0) -> None:
+    """Write a tile over those rows of a region of HBM that an index tile names (indirect DMA): ``t[index] = tile``, of
+    a tile with the index's shape in the place of the region's ``axis``.
+
+    The rows that the index does not name keep what they hold; of equal ones the last one stays. As with :func:`take`
+    the index is data.
+    """
+    indirect.scatter(current(), dst, index, src, axis)
+
+
+@located
+def atomic_add(
+    dst: HbmTensor | HbmRegion,
+    src: TensorHandle,
+    *,
+    index: TensorHandle | None = None,
+    axis: int = 0,
+    fetch: bool = False,
+) -> TensorHandle | None:
+    """Add a tile to a region of HBM, each element as one step: what several ranks (or programs) add there at any time
+    is all in it. In which order is not said, so that the last bits of a sum of floats may differ.
+
+    With ``index`` to those rows that an index tile names, as of :func:`scatter`; equal ones in turn. With ``fetch`` the
+    handle of what was there before is returned: on one rank only, and not with an ``index``.
+    """
+    return indirect.atomic(current(), "add", dst, src, index, axis, fetch=fetch)
+
+
+@located
+def atomic_max(
+    dst: HbmTensor | HbmRegion,
+    src: TensorHandle,
+    *,
+    index: TensorHandle | None = None,
+    axis: int = 0,
+    fetch: bool = False,
+) -> TensorHandle | None:
+    """Keep the larger of a region's elements and a tile's in HBM; as :func:`atomic_add`."""
+    return indirect.atomic(current(), "max", dst, src, index, axis, fetch=fetch)
+
+
+@located
+def atomic_min(
+    dst: HbmTensor | HbmRegion,
+    src: TensorHandle,
+    *,
+    index: TensorHandle | None = None,
+    axis: int = 0,
+    fetch: bool = False,
+) -> TensorHandle | None:
+    """Keep the smaller of a region's elements and a tile's in HBM; as :func:`atomic_add`."""
+    return indirect.atomic(current(), "min", dst, src, index, axis, fetch=fetch)
 
 
 @located
@@ -598,6 +672,11 @@ __all__ = sorted(
             "static_range",
             "load",
             "store",
+            "take",
+            "scatter",
+            "atomic_add",
+            "atomic_max",
+            "atomic_min",
             "move",
             "copy_to",
             "ref",

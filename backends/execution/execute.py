@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...ir.errors import ExecutionError
+from ...ir.errors import ExecutionError, IndexTileError
 from ...ir.graph import Graph, Node
 from ...ir.messages import channel_ends, refuse_unmatched
 from ...ir.tables import IntArray
@@ -119,7 +119,10 @@ def _run(ids: IntArray, plans: Plans, memory: Memory, tracker: Tracker, sender_o
             else:
                 if plan.is_receive:
                     operands.append(in_flight.pop(sender_of[node]))
-                result = plan.compute(operands)
+                try:
+                    result = plan.compute(operands)
+                except IndexTileError as error:
+                    raise plans.blamed(error, node) from None
                 for view in plan.writes:
                     view.write(of_storage[storage_of[row]], byte_start[row], result)
                     row += 1

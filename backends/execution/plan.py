@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...ir.errors import KernscopeError
 from ...ir.graph import Graph, Node
 from ...ir.ops import End, Kind
 from ...ir.tables import Mode
@@ -74,6 +75,13 @@ class Plans:
         if found is None:
             found = self._made[key] = _make(Node(self._graph, node), self._views_of(node))
         return found
+
+    def blamed(self, error: KernscopeError, node: int) -> KernscopeError:
+        """An error of a node's evaluation, with what it is and its place."""
+        shown = Node(self._graph, node)
+        error.message = f"{shown.op}: {error.message}"
+        error.args = (error.message,)
+        return error.at(shown.location)
 
     def _views_of(self, node: int) -> list[View | IndexedView]:
         rows = range(self.access_start[node], self.access_start[node + 1])

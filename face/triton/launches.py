@@ -13,10 +13,10 @@ import numpy as np
 from ...analysis.analysis import Analysis
 from ...ir.forms.counts import plural
 from ...ir.graph import Graph
+from ...ir.launch_facts import LaunchFact
 from ...ir.ops import OPERATIONS
 from ...ir.source.location import Location
-from ...linter import RULES, Diagnostic, LintReport, lint_graph
-from ...linter.rule_selection import select_rules
+from ...linter import Diagnostic, LintReport, lint_facts, lint_graph
 from ...linter.suppressions import split_suppressed, suppressions_of
 from ...machine.description import Machine
 from ...memory.liveness import Liveness
@@ -25,7 +25,7 @@ from ...tracer.triton.arguments import DescriptorArgument, TensorArgument
 from ...tracer.triton.host.session_state import LaunchRequest
 from ...tracer.triton.launching import Launch
 from ...tracer.triton.recording.turns import Alike, grouped_by_turns
-from .launch_facts import facts_in_words, outside_findings
+from .launch_facts import launch_facts
 
 __all__ = ["LaunchResult", "TraceResult"]
 
@@ -33,7 +33,6 @@ __all__ = ["LaunchResult", "TraceResult"]
 _OF_A_SUITE = frozenset({"KS001", "KS701"})
 #: A kernel that stores nothing; and rules that say of a line that what it makes is never used.
 _NO_STORE = "KS505"
-_OUTSIDE = "KS501"
 _OF_ALL_TRACES = frozenset({"KS302", "KS304", "KS504"})
 
 
@@ -192,8 +191,8 @@ class LaunchResult:
         ignore: Iterable[str] = (),
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> LintReport:
-        """The findings of all traces, each once; and accesses outside of tensors in any program. The ``notes`` are what
-        the data told that no rule judges yet."""
+        """The findings of all traces, each once; and what the data told of any program. The ``notes`` are what could
+        not be looked at."""
         reports = [
             lint_graph(trace.analysis, select=select, ignore=ignore, options=options, title=self.title)
             for trace in self.examined
@@ -203,15 +202,19 @@ class LaunchResult:
         for report in reports:
             found |= {_key(d): d for d in report if self._holds(d, reports)}
             silenced |= {_key(d): d for d in report.suppressed}
-        if any(rule.code == _OUTSIDE for rule in select_rules(select, ignore, RULES)):
-            # What other programs do than those whose graphs were linted.
-            told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
-            more = [d for d in outside_findings(self.launch) if (d.code, _line(d.location)) not in told]
-            suppressions = [s for trace in self.examined for s in suppressions_of(trace.graph)]
-            kept, hidden, _ = split_suppressed(more, suppressions)
-            found |= {_key(d): d for d in kept}
-            silenced |= {_key(d): d for d in hidden}
-        return LintReport(self.title, tuple(found.values()), tuple(silenced.values()), facts_in_words(self.launch))
+        facts, open_questions = self._facts
+        # What other programs do than those whose graphs were linted.
+        told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
+        judged = lint_facts(facts, select=select, ignore=ignore)
+        more = [d for d in judged if (d.code, _line(d.location)) not in told]
+        kept, hidden, _ = split_suppressed(more, [s for trace in self.examined for s in suppressions_of(trace.graph)])
+        found |= {str(d): d for d in kept}
+        silenced |= {str(d): d for d in hidden}
+        return LintReport(self.title, tuple(found.values()), tuple(silenced.values()), open_questions)
+
+    @cached_property
+    def _facts(self) -> tuple[list[LaunchFact], tuple[str, ...]]:
+        return launch_facts(self.launch)
 
     def _holds(self, finding: Diagnostic, reports: Sequence[LintReport]) -> bool:
         """Whether a finding of one trace holds for the launch: what says that something is never done has to be true of

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from . import (
     atomics,
+    indirect,
     movement,
     random_numbers,
     rare_functions,
@@ -53,6 +54,7 @@ __all__ = [
     "cast_array",
     "check_scalar",
     "common_dtype",
+    "indirect",
     "movement",
     "random_numbers",
     "rare_functions",

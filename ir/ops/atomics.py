@@ -15,7 +15,7 @@ from .elementwise import TABLE
 from .numbers import Array, cast_array
 from .operation import Family, Kind, Operand, Operation, Space, Work
 
-__all__ = ["ATOMICS", "combine_at", "combined"]
+__all__ = ["ATOMICS", "combine_at", "combined", "expect_numbers"]
 
 _COMBINE: dict[str, np.ufunc] = {
     "add": np.add,
@@ -40,6 +40,12 @@ def combined(how: str, old: Array, new: Array, expected: Array | None = None) ->
     wide = dtype.computed_in if dtype.is_float else dtype
     with np.errstate(all="ignore"):
         return cast_array(_COMBINE[how](cast_array(old, wide), cast_array(new, wide)), dtype)
+
+
+def expect_numbers(how: str, dtype: DType) -> None:
+    """Refuse what adds or compares bools."""
+    if dtype.kind == "bool" and how in ("add", "max", "min"):
+        raise DTypeError(f"atomic_{how} of bool", help="keep it as numbers: a tensor of i32, and h.to(tl.int32)")
 
 
 def combine_at(how: str, memory: Array, index: Array, new: Array) -> bool:
@@ -79,6 +85,7 @@ def _check(value: Operand, target: Operand, how: str, index: Index | None) -> tu
         raise ArgumentError(f"an atomic {how!r}", help=did_you_mean(how, ATOMICS, what="there are"))
     if value.dtype is not target.dtype:
         raise DTypeError(f"an atomic of {value.dtype} on {target.dtype}", help="bring the value to the tensor's dtype")
+    expect_numbers(how, target.dtype)
     shape = target.shape if index is None else index.shape
     if value.shape != shape:
         raise ShapeError(f"an atomic of shape {value.shape} on {shape}", help="both need one shape")
@@ -136,6 +143,8 @@ TABLE.add(
         "that stand in one place change it in turn. Example: ``tl.atomic_add(counts + labels, 1)``.",
         then_from=(Space.GLOBAL, Space.SCRATCH),
         writes_to=Space.GLOBAL,
+        atomic=True,
+        like="store",
         public=False,
     )
 )
@@ -152,6 +161,8 @@ TABLE.add(
         "tl.atomic_add(counter, 1)``.",
         reads_from=Space.GLOBAL,
         then_from=(Space.SCRATCH,),
+        atomic=True,
+        like="load",
         public=False,
     )
 )

@@ -156,7 +156,10 @@ class Operation:
     none). Its operands lie in ``reads_from`` (those after the first, where ``then_from`` names places: in these, the
     last of them for all that follow), its result in ``writes_to``; ``end`` says which end of a message it is, if any;
     ``orders`` which accesses it waits for, or holds back; ``linear`` in which operands its result is linear, if in any;
-    ``copies``, that it writes its operand, unchanged, to a place that is named.
+    ``copies``, that it writes its operand, unchanged, to a place that is named. ``by_index``: its last operand is an
+    index tile, which says when it is executed which rows (along its ``axis``) of its view of the global memory it
+    accesses. ``atomic``: each element is read and changed there as one step, whoever else does so. ``like`` names the
+    plain operation that engines list which carry this one out, too.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
     after their issue under the ``lazy`` policy. ``public`` operations have a function of ``tl`` that is made from the
     declaration, named ``function``; the others have functions of their own there.
@@ -178,6 +181,9 @@ class Operation:
     orders: Orders | None = None
     linear: Linear | None = None
     copies: bool = False
+    by_index: bool = False
+    like: str = ""
+    atomic: bool = False
     asynchronous: bool = False
     public: bool = True
 

@@ -55,6 +55,10 @@ def find_races(graph: Graph) -> list[Race]:
     if views is None:
         return []
     a, b = _overlapping(graph, views)
+    # Two atomics on one element take turns there: whichever comes first, neither is lost.
+    atomic = OPERATIONS.mask(lambda op: op.atomic)[graph.nodes.op[graph.accesses.node[views.row]]]
+    clash = ~(atomic[a] & atomic[b])
+    a, b = a[clash], b[clash]
     if not len(a):
         return []
     reach = _Reach(graph) if len(graph.channels) else None
@@ -66,13 +70,13 @@ def find_races(graph: Graph) -> list[Race]:
     stack_a, stack_b = views.stack[units.view[a]], views.stack[units.view[b]]
     storages = views.storage[units.view[a]]
     places = distinct_rows(storages, np.minimum(stack_a, stack_b), np.maximum(stack_a, stack_b))
-    races = []
+    found = []
     for storage, group in zip(storages[places.first].tolist(), places.members(), strict=True):
         ones, twos = units.first_node[a[group]], units.first_node[b[group]]
         first, second = min(zip(np.minimum(ones, twos).tolist(), np.maximum(ones, twos).tolist(), strict=True))
         racing = distinct(np.concatenate((a[group], b[group])))
-        races.append(Race(storage, first, second, nodes=tuple(np.sort(units.nodes_of(racing)).tolist())))
-    return sorted(races, key=lambda race: (race.first, race.second, race.storage))
+        found.append(Race(storage, first, second, nodes=tuple(np.sort(units.nodes_of(racing)).tolist())))
+    return sorted(found, key=lambda race: (race.first, race.second, race.storage))
 
 
 @attrs.frozen(eq=False)
@@ -139,7 +143,8 @@ def _shared_views(graph: Graph) -> _Views | None:
     stack = nodes.stack[node]
     # Of what an index names, the offset and the layout are but the range.
     by_index = np.where(accesses.kind[hbm] >= AccessKind.ROWS, nodes.attributes[node], -1)
-    views = distinct_rows(storage, rank, write, stack, accesses.offset[hbm], accesses.layout[hbm], by_index)
+    op = nodes.op[node]
+    views = distinct_rows(storage, rank, write, stack, op, accesses.offset[hbm], accesses.layout[hbm], by_index)
     first = views.first
     grouped = np.argsort(views.which, kind="stable")
     return _Views(

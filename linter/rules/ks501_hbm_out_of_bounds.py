@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...ir.forms.text import quote
+from ...ir.launch_facts import FactKind, LaunchFact
 from ...ir.tables import BoundsFault
 from ..fixes.filling import clip_store
 from ..rule import Finding, LintContext, Rule
 from ..wording.counts import times
+from ..wording.launches import fact_places
 
 __all__ = ["RULE"]
 
@@ -75,6 +77,14 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
     )
 
 
+def _outside(fact: LaunchFact) -> Finding:
+    return Finding(
+        message=f"`{quote(fact.what)}` is left {fact.where}: element {fact.number:,} of {fact.size:,}",
+        places=fact_places(fact, "accessed here"),
+        help="mask what lies beyond the end: tl.load(pointers, mask=offsets < n, other=...), and so a store",
+    )
+
+
 RULE = Rule(
     code="KS501",
     name="hbm-out-of-bounds",
@@ -116,4 +126,6 @@ def double(x, o):
             tl.store(o[rows, :], tl.load(x[rows, :], pad=0.0) * 2.0)
 """,
     check=_out_of_bounds,
+    fact=FactKind.OUTSIDE,
+    of_fact=_outside,
 )

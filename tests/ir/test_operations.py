@@ -66,6 +66,9 @@ def test_the_table_holds_what_the_language_lists_and_nothing_else() -> None:
         "copy_to",
         "atomic",
         "fetch",
+        "take",
+        "scatter",
+        "scatter_atomic",
         "dot",
     ]
     listed += [*ORDER, "join", "randint", "rand", "randn"]
@@ -115,6 +118,9 @@ def test_the_log_entry_says_kind_and_name(operation: Operation) -> None:
         "copy_to": "math/copy",
         "atomic": "memory/atomic",
         "fetch": "memory/fetch",
+        "take": "memory/dma_gather",
+        "scatter": "memory/dma_scatter",
+        "scatter_atomic": "memory/scatter_atomic",
         "dot": "gemm/dot",
         "send": "ipcq/ipcq_copy",
         "recv": "",
@@ -155,8 +161,8 @@ def test_what_an_elementwise_operation_costs_is_asked_for() -> None:
 def test_roles_follow_from_what_an_operation_does() -> None:
     """Each mask names the operations that the language means by it."""
     named = {
-        "loads": {"load", "fetch"},
-        "stores": {"store", "atomic"},
+        "loads": {"load", "fetch", "take"},
+        "stores": {"store", "atomic", "scatter", "scatter_atomic"},
         "copies": {"copy_to"},
         "sends": {"send", "notify"},
         "receives": {"recv", "recv_async", "wait_for"},

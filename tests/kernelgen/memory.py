@@ -89,6 +89,44 @@ class Memory(Holder):
     def do_unspill(self, a: int, b: int, c: int, d: int) -> None:
         self.add(tl.load(self.place((size_of(a), size_of(b)), c, d)), LARGEST)
 
+    def do_take(self, a: int, b: int, c: int, d: int) -> None:
+        """Rows, or columns, of an input by an index that is computed."""
+        dtype, axis = (tl.float32, tl.float16)[a % 2], d % 2
+        region = self.region(dtype, size_of(b), size_of(c), d)
+        self.add(tl.take(region, self.index(c, region.shape[axis]), axis), 1.0)
+
+    def do_scatter(self, a: int, b: int, c: int, d: int) -> None:
+        """Rows of the rank's part of ``work`` by an index that is computed: written over, or changed in turn."""
+        value = self.operand(a)
+        tile = tl.tanh(self.read(self.cast(value, tl.float32)))
+        index = self.index(b, 8, rows=tile.shape[0])
+        place = self.place((8, tile.shape[1]), c, d)
+        match d % 4:
+            case 0:
+                tl.scatter(place, index, tile)
+            case 1:
+                tl.atomic_add(place, tile, index=index)
+            case 2:
+                tl.atomic_max(place, tile, index=index)
+            case _:
+                tl.scatter(self.place((tile.shape[1], 8), c, d), index, tl.trans(tile), axis=1)
+
+    def do_atomic(self, a: int, b: int, c: int, d: int) -> None:
+        """A box of ``work`` that is changed as one step, and perhaps what was there."""
+        tile = tl.tanh(self.read(self.cast(self.operand(a), tl.float32)))
+        change = (tl.atomic_add, tl.atomic_max, tl.atomic_min)[c % 3]
+        alone = self.line.size == 1 and self.alone_from == 0
+        found = change(self.place(tile.shape, b, d), tile, fetch=alone and d % 2 == 0)
+        if found is not None:
+            self.add(found, LARGEST)
+
+    def index(self, number: int, size: int, rows: int = 0) -> ks.TensorHandle:
+        """An index tile of numbers below ``size``, of so many elements (0: as many as a value has rows)."""
+        places = tl.argmax(self.read(self.operand(number)), axis=1)
+        if rows:
+            places = tl.broadcast_to(places[:1], (rows,)) + tl.arange(0, rows)
+        return places % size
+
     def place(self, shape: tuple[int, int], row: int, col: int) -> ks.HbmRegion:
         """A box of the rank's part of ``work``, which overlaps others."""
         rows, cols = shape

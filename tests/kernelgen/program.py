@@ -39,6 +39,7 @@ COMPUTE = (
     *("dot", "dot", "dot_acc", "dot_acc", "composite", "composite"),
     *("slice", "slice", "trans", "reshape", "broadcast"),
     *("copy_to", "copy_to", "copy_to", "shift_within", "store", "store", "spill", "unspill"),
+    *("take", "take", "scatter", "atomic"),
 )
 SCOPES = ("open", "open", "open", "close", "close")
 FAULTS = ("stale_read", "stale_read", "stale_write", "stale_write", "stale_load", "unwritten_read", "unwritten_read")

@@ -14,6 +14,7 @@ import kernscope as ks
 from kernscope.linter import LintReport
 
 HEADER = "import kernscope as ks\nfrom kernscope import tl\n\n"
+TRITON_HEADER = "import numpy as np\nimport triton\nimport triton.language as tl\n\n"
 
 
 @pytest.fixture
@@ -40,5 +41,37 @@ def lint(load_kernel: Callable[[str], ks.Kernel]) -> Callable[..., LintReport]:
 
     def lint_text(text: str, *args: Any, **kwargs: Any) -> LintReport:
         return ks.lint(load_kernel(HEADER + textwrap.dedent(text).lstrip("\n")), *args, **kwargs)
+
+    return lint_text
+
+
+@pytest.fixture
+def lint_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., LintReport]:
+    """Lint the one launch of a script in Triton's language, which becomes the file ``kernel.py``, below the usual
+    imports (or as a whole where it has some)."""
+    monkeypatch.chdir(tmp_path)
+
+    def lint_text(text: str, **kwargs: Any) -> LintReport:
+        path = tmp_path / "kernel.py"
+        path.write_text(text if "import triton" in text else TRITON_HEADER + textwrap.dedent(text).lstrip("\n"))
+        with ks.triton.session("ahbm-pe") as session:
+            exec(compile(path.read_bytes(), str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+        (launch,) = session.launches
+        return launch.lint(**kwargs)
+
+    return lint_text
+
+
+@pytest.fixture
+def lint_page(
+    load_kernel: Callable[[str], ks.Kernel], lint_triton: Callable[..., LintReport]
+) -> Callable[[str], LintReport]:
+    """Lint a kernel of a rule's page, in its first launch."""
+
+    def lint_text(text: str) -> LintReport:
+        if "import triton" in text:
+            return lint_triton(text.strip() + "\n")
+        kernel = load_kernel(text.strip() + "\n")
+        return ks.lint(kernel.launch(next(iter(kernel.launches))))
 
     return lint_text

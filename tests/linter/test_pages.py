@@ -8,27 +8,25 @@ from pathlib import Path
 import pytest
 
 import kernscope as ks
-from kernscope.linter import RULES, explain
+from kernscope.linter import RULES, LintReport, explain
 from kernscope.linter.pages import rule_pages, write_pages
 
-LoadKernel = Callable[[str], ks.Kernel]
+LintPage = Callable[[str], LintReport]
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "rules"
 
 
 @pytest.mark.parametrize("code", RULES)
-def test_the_example_has_the_fault_and_no_other(code: str, load_kernel: LoadKernel) -> None:
+def test_the_example_has_the_fault_and_no_other(code: str, lint_page: LintPage) -> None:
     """What a page shows as wrong is what its rule reports, at its severity; hints at other things may stand beside."""
-    kernel = load_kernel(RULES[code].example.strip() + "\n")
-    report = ks.lint(kernel.launch(next(iter(kernel.launches))))
+    report = lint_page(RULES[code].example)
     assert {d.code for d in report if d.severity != "info" or d.code == code} == {code}
     assert {d.severity for d in report.of(code)} == {RULES[code].severity}
 
 
 @pytest.mark.parametrize("code", RULES)
-def test_the_fix_has_no_fault_at_all(code: str, load_kernel: LoadKernel) -> None:
+def test_the_fix_has_no_fault_at_all(code: str, lint_page: LintPage) -> None:
     """What a page shows as right is clean under all rules; other rules' hints may stand."""
-    kernel = load_kernel(RULES[code].fix.strip() + "\n")
-    report = ks.lint(kernel.launch(next(iter(kernel.launches))))
+    report = lint_page(RULES[code].fix)
     assert [str(d) for d in report if d.severity != "info" or d.code == code] == []
 
 

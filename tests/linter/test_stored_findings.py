@@ -9,7 +9,7 @@ Whoever changes a rule on purpose writes it anew and looks at the difference::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from .fixcases import CASES
 from .test_fixes import Load, arguments, source
 from .unsurecases import ADVICE
 
+LintPage = Callable[[str], LintReport]
 STORED = Path(__file__).with_name("findings.txt")
 NODES_SHOWN = 12
 
@@ -44,14 +45,14 @@ def told(finding: Diagnostic) -> Iterator[str]:
     yield from (f"  fix: {fix.title}" for fix in finding.fixes)
 
 
-def told_of(name: str, load_kernel: Load) -> str:
+def told_of(name: str, load_kernel: Load, lint_page: LintPage) -> str:
     """All that is found in a kernel."""
     report: LintReport
     if name in KERNELS:
         case = KERNELS[name]
         report = ks.lint(load_kernel(source(case.text)), *arguments(case))
     else:
-        report = ks.lint(load_kernel(PAGES[name].strip() + "\n"))
+        report = lint_page(PAGES[name])
     return "\n".join([*(line for finding in report for line in told(finding)), *report.notes]) + "\n"
 
 
@@ -62,9 +63,11 @@ def stored() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [*KERNELS, *PAGES])
-def test_what_is_found_is_what_is_stored(load_kernel: Load, name: str, request: pytest.FixtureRequest) -> None:
+def test_what_is_found_is_what_is_stored(
+    load_kernel: Load, lint_page: LintPage, name: str, request: pytest.FixtureRequest
+) -> None:
     """To the letter."""
-    text = told_of(name, load_kernel)
+    text = told_of(name, load_kernel, lint_page)
     if request.config.getoption("--rewrite-outputs"):
         sections = {**stored(), name: text}
         kept = [known for known in [*KERNELS, *PAGES] if known in sections]

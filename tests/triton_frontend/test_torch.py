@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from tritonlaunches import DEVICE, noted
 
+from kernscope.ir.errors import ArgumentError
 from kernscope.tracer.triton.constexpr import Constexpr
+from kernscope.tracer.triton.host.jit import jit
 from kernscope.tracer.triton.host.session_state import SessionState
 from kernscope.tracer.triton.host.tensors import tensor_argument
 from kernscope.tracer.triton.host.torch_device import torch_on_cpu
@@ -233,3 +235,20 @@ def test_libraries_read_and_move_on_the_gpu_s_generator(session: SessionState) -
         seed(77)
         assert generator.get_state().view(torch.int64).tolist() == [77, 0]
         assert generator.initial_seed() == 77
+
+
+def takes(x_ptr, n):  # type: ignore[no-untyped-def]
+    """A kernel."""
+
+
+def test_tensors_that_no_kernel_takes_do_not_stand_in_the_way(session: SessionState) -> None:
+    """Their address may have been asked for; a launch knows those that can be gone to. Of a view that says that its
+    numbers are negated, kernels see the memory."""
+    waves, x = torch.zeros(2, dtype=torch.complex64), torch.ones(3)
+    for tensor in (waves, x):
+        tensor.data_ptr()
+    jit(takes)[(1,)](x, 3)
+    assert list(session.launches[0].addresses) == [x.data_ptr()]
+    with pytest.raises(ArgumentError, match="complex64"):
+        jit(takes)[(1,)](waves, 3)
+    assert tensor_argument(torch._neg_view(x)).memory.tolist() == [1, 1, 1]

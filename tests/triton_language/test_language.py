@@ -8,8 +8,8 @@ import pytest
 from tritonkernels import launched, same_in_turn, tl
 
 import kernscope as ks
+from kernscope.ir.launch_facts import FactKind
 from kernscope.tracer.triton.language import LIBDEVICE, NAMES, RANDOM, REFUSED
-from kernscope.tracer.triton.recording.facts import FactKind
 
 RNG = np.random.default_rng(1)
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from tritonkernels import launched, tl
 
 import kernscope as ks
 from kernscope.cli import main
-from kernscope.tracer.triton.recording.facts import FactKind
+from kernscope.ir.launch_facts import FactKind
 from kernscope.tracer.triton.sampling import ProgramSample
 
 

@@ -75,8 +75,9 @@ class Router:
                 after = self.path(made, (wanted,)) if wanted >= 0 and made != wanted else ()
                 before = [
                     ()
-                    # Addresses of what comes out of the global memory are read by whoever issues the transfer.
-                    if operation.reads_from is Space.GLOBAL and place != target.global_memory
+                    # Addresses of what comes out of the global memory are read by whoever issues the transfer; what is
+                    # changed there is reached by writing it.
+                    if (operation.reads_from is Space.GLOBAL) != (place == target.global_memory)
                     else self.path(place, (made,) if number == in_place else self._places(reach.of_operand(number)))
                     for number, place in enumerate(reads)
                 ]

@@ -18,6 +18,7 @@ class TensorArgument:
     the kernel writes there. It begins at element ``offset`` and has ``shape`` and ``strides``, in elements.
 
     ``address`` is where the allocation begins: tensors of one address share their memory, also with different dtypes.
+    ``is_const``: the kernel promises to write nothing through it.
     """
 
     memory: Array
@@ -25,6 +26,7 @@ class TensorArgument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     address: int
+    is_const: bool = False
 
 
 @attrs.frozen(eq=False)

@@ -298,7 +298,7 @@ def _argument(name: str, value: Any, storages: Storages) -> Any:
             return bare(value)
         case TensorArgument():
             storage = storages.of_tensor(name, value)
-            return Value([np.array([value.offset], np.int64)], (), storage=storage)
+            return Value([np.array([value.offset], np.int64)], (), storage=storage, is_const=value.is_const)
         case np.ndarray():
             storage, offset = storages.of_array(name, value)
             return Value([np.array([offset], np.int64)], (), storage=storage)
@@ -331,7 +331,7 @@ def _fresh(value: Any) -> Any:
     """An argument for one attempt: what a trace learns of a value stays in it."""
     match value:
         case Value():
-            return Value(value.parts, value.shape, storage=value.storage)
+            return Value(value.parts, value.shape, storage=value.storage, is_const=value.is_const)
         case Descriptor():
             return value.fresh(_fresh)
         case tuple() if hasattr(value, "_fields"):

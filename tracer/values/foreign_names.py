@@ -117,7 +117,6 @@ WRITE: Mapping[str, str] = MappingProxyType(
         "squeeze": "x[0]",
         "unsqueeze": "tl.expand_dims(x, 0)",
         "partition": "tl.sort(x)",
-        "take": "tl.gather(x, i, 1)",
         "index_select": "tl.gather(x, i, 1)",
         "umulhi": "tl.mulhi(i.to(tl.uint32), j.to(tl.uint32))",
         "dropout": "tl.where(tl.rand(7, i) > 0.1, x / 0.9, 0.0)",
@@ -146,7 +145,7 @@ _NO_SEARCH = (
 _PIECES = "there is none: take `out = tl.empty(shape, dtype)` and write each part with `tl.copy_to(out[a:b, :], part)`"
 _HALVES = "there is none: a view such as h[:, 0:64] is a part without a copy; views have no steps"
 _INDEX = "there is none: index the tensor itself, `tl.load(t[i : i + 128, :])`"
-_ATOMIC = "there is none: no two ranks write one tensor's element; add partial results with tl.send and tl.recv"
+_ATOMIC = "there is none: what is done to HBM as one step is tl.atomic_add, tl.atomic_max and tl.atomic_min"
 _RANDOM = "there is none: tl.randint, tl.rand, tl.randn and tl.randint4x are made of Philox"
 _HINT = "leave it out: shapes, offsets and arguments are known while tracing"
 _TYPE = "leave it out: nothing in a kernel is declared; handles have .shape and .dtype"
@@ -162,15 +161,14 @@ _COMPLEX = "there is none: no dtype is complex"
 
 #: By reason the names for which there is nothing to write.
 _REASONS: Mapping[str, str] = {
-    _NO_SEARCH: "argsort bitonic_merge histogram scatter unique "
+    _NO_SEARCH: "argsort bitonic_merge histogram unique "
     "searchsorted nonzero argwhere "
     "median nanmedian quantile percentile swizzle2d bincount",
     _PIECES: "cat concatenate concat stack vstack hstack tile repeat pad roll",
     _HALVES: "array_split chunk",
     _INDEX: "make_block_ptr advance make_tensor_descriptor tensor_descriptor "
     "load_tensor_descriptor store_tensor_descriptor",
-    _ATOMIC: "atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor atomic_load "
-    "atomic_store atomic_poll",
+    _ATOMIC: "atomic_and atomic_cas atomic_or atomic_xchg atomic_xor atomic_load atomic_store atomic_poll",
     _RANDOM: "philox philox_impl pair_uniform_to_normal uint_to_uniform_float",
     _HINT: "assume multiple_of max_contiguous max_constancy condition TRITON_MAX_TENSOR_NUMEL PropagateNan target_info",
     _TYPE: "tensor tensor_type block_type pointer_type pi32_t void const constexpr_type tuple tuple_type slice scalar "

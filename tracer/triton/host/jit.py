@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
+import attrs
+
 from ....ir.errors import ArgumentError, KernscopeError, TritonNameError, TritonSessionError, did_you_mean, shown
 from ....ir.source.location import Location
 from ...recording.current import CURRENT
 from ..arguments import TensorArgument
 from ..constexpr import Constexpr, bare
 from ..rewriting import rewritten, source_of
-from ..values.types import type_of_numpy
+from ..values.types import PointerType, type_of_numpy
 from .session_state import LaunchRequest, SessionState, current_session
 from .tensors import is_dense, launch_argument, tensor_argument
 
@@ -118,6 +120,12 @@ class KernelParam:
     def is_constexpr(self) -> bool:
         """Whether it is annotated as ``tl.constexpr``."""
         return "constexpr" in self.annotation
+
+    @property
+    def is_const(self) -> bool:
+        """Whether it is annotated as ``tl.const``: a pointer that nothing is written through."""
+        annotation = self._param.annotation
+        return annotation is PointerType or (isinstance(annotation, str) and annotation.split(".")[-1] == "const")
 
     @property
     def default(self) -> Any:
@@ -301,7 +309,9 @@ class JITFunction(JITCallable, KernelInterface):
                 arguments[parameter.name] = Constexpr(value)
                 continue
             try:
-                arguments[parameter.name] = launch_argument(value, specialise=not parameter.do_not_specialize)
+                argument = launch_argument(value, specialise=not parameter.do_not_specialize)
+                is_const = parameter.is_const and isinstance(argument, TensorArgument)
+                arguments[parameter.name] = attrs.evolve(argument, is_const=True) if is_const else argument
             except KernscopeError as error:
                 error.message = f"argument {parameter.name} of kernel {self.fn.__name__}: {error.message}"
                 raise

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ....ir.launch_facts import FactKind
 from ..constexpr import bare
-from ..recording.facts import FactKind
 from ..values.arithmetic import elementwise, roots_of
 from ..values.value import Running, Split, Value, along_lanes, constant, lift
 

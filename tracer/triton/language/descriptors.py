@@ -167,4 +167,5 @@ def widened(pointer: Value, shape: tuple[int, ...]) -> Value:
         undefined=pointer.undefined,
         wrapped=pointer.wrapped,
         stack=pointer.stack,
+        is_const=pointer.is_const,
     )

@@ -13,7 +13,7 @@ _NOTES = {
     "associative_scan": "in steps that double",
     "atomic_cas": "programs run one by one, in the order of the grid",
     "clamp": "a bound wins over NaN, but for `propagate_nan=tl.PropagateNan.ALL`",
-    "const": "a store to such a pointer is not refused",
+    "const": "a store through such a pointer is refused",
     "debug_barrier": "a program is one thread: nothing to wait for",
     "device_assert": "what does not hold is a fact of the launch; the program goes on",
     "device_print": "prints nothing",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....ir import dtypes
 from ....ir.errors import KernscopeError, ShapeError, TritonCompileError
+from ....ir.launch_facts import FactKind
 from ....ir.layout import Layout, broadcast_shapes, broadcast_to
 from ....ir.ops.atomics import combine_at, combined
 from ....ir.source.location import Location
@@ -20,7 +21,7 @@ from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_fl
 from ..values.boxes import boxes_of, writable_boxes_of
 from ..values.storage import Storages
 from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
-from .facts import AccessFact, Fact, FactKind
+from .facts import AccessFact, Fact
 from .tape import Handle, Loop, PerLane, Tape
 
 __all__ = ["Tracing"]
@@ -211,7 +212,7 @@ class Tracing:
             a if len(a) == lanes else np.ascontiguousarray(np.broadcast_to(a, (lanes, *a.shape[1:]))) for a in given
         ]
         found = evaluate(name, given, result, **lanes_static)
-        self.use(operands, name, stack)
+        self.use(operands, name.removeprefix("nan"), stack)  # what the author wrote is `max`
         made = Value(
             [found], shape, made_by=MadeBy(name, tuple(operands), static), roots=roots_of(operands), stack=stack
         )
@@ -271,6 +272,10 @@ class Tracing:
             raise self.refused(
                 f"{what} at an address that comes from no pointer", "an address is a pointer argument plus offsets"
             )
+        if pointer.is_const and mode != "read":
+            raise self.refused(
+                "Cannot store to a constant pointer", "take tl.const off the parameter, or write to another one"
+            )
         shape = pointer.shape if mask is None else self.broadcast(pointer.shape, mask.shape)
         if shape != pointer.shape and mode != "read":
             shape = self.broadcast(shape, pointer.shape)
@@ -282,8 +287,10 @@ class Tracing:
             lanes = np.flatnonzero(outside)
             self.note(FactKind.OUTSIDE, stack, name, lanes, np.where(low < 0, low, high)[lanes])
         if pointer.wrapped is not None:
-            everyone = np.arange(self.lanes)
-            self.note(FactKind.WRAPPED, stack, name, everyone, np.full(self.lanes, pointer.wrapped[0]))
+            made, wraps = pointer.wrapped
+            lanes = np.flatnonzero(wraps & (access.counts() > 0))
+            if len(lanes):
+                self.note(FactKind.WRAPPED, stack, name, lanes, np.full(len(lanes), made))
         self.use([pointer], f"the address of {name}", stack, mask)
         if mask is not None:
             self.use([mask], f"the mask of {name}", stack)
@@ -305,7 +312,11 @@ class Tracing:
         if fill is not None and splat:
             number = under_rank(fill.array, len(access.shape))
         data, inside = self._read(access, leaves, number)
-        undefined = None if inside is None or fill is not None else ~inside
+        undefined = None
+        if inside is not None and fill is None and mask is not None:
+            # What lies outside of the tensor is another fault.
+            masked = access.inside() if leaves else inside
+            undefined = None if masked is None else ~masked
         pad: Any = plain_scalar(dtype.type(0))
         if fill is not None and fill.is_splat and fill.is_known:
             column = fill.array.reshape(len(fill.array), -1)[:, 0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,17 +99,33 @@ def cast_numbers(array: Array, dtype: np.dtype[Any]) -> Array:
     return evaluate("cast", [np.ascontiguousarray(array)], dtype, dtype=dtypes.of_numpy(dtype))
 
 
-def _wraps(name: str, x: Array, y: Array) -> bool:
-    """Whether an int32 operation leaves int32 somewhere: by bounds, exactly where these say it might."""
+def _wraps(name: str, x: Array, y: Array) -> Array | None:
+    """In which lanes an int32 operation leaves int32 somewhere, ``(lanes or 1,)``, None for none: by bounds, exactly
+    where these say it might."""
     if name not in ("add", "sub", "mul") or x.dtype != np.int32 or not x.size or not y.size:
-        return False
+        return None
     a, b, c, d = int(x.min()), int(x.max()), int(y.min()), int(y.max())
     corners = {"add": (a + c, b + d), "sub": (a - d, b - c), "mul": (a * c, a * d, b * c, b * d)}[name]
     if min(corners) >= -(2**31) and max(corners) < 2**31:
-        return False
+        return None
     compute = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name]
     exact = compute(x.astype(np.int64), y.astype(np.int64))
-    return bool(((exact < -(2**31)) | (exact >= 2**31)).any())
+    return _some((exact < -(2**31)) | (exact >= 2**31))
+
+
+def _some(bad: Array) -> Array | None:
+    """The lanes in which something is bad; None for none."""
+    lanes = np.asarray(bad.reshape(len(bad), -1).any(1))
+    return lanes if lanes.any() else None
+
+
+def _either(*lanes: Array | None) -> Array | None:
+    """The lanes of any of them."""
+    found: Array | None = None
+    for one in lanes:
+        if one is not None:
+            found = one if found is None else np.asarray(found | one)
+    return found
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -171,15 +189,14 @@ def elementwise(name: str, *given: Any) -> Value:
     undefined = _undefined_of(values, rank)
     if name == "where" and undefined is not None:
         undefined = _chosen_undefined(values, rank)
-    wrapped = next((v.wrapped for v in values if v.wrapped is not None), None)
+    wrapped = None
     stack = Running.tracing.here()
     if integer:
         parts, how, wraps = _integer_parts(name, typed, rank, common, result)
-        if wraps and wrapped is None:
-            wrapped = (stack, name)
+        wrapped = _wrapped(values, stack, wraps)
     else:
         arrays = [np.ascontiguousarray(under_rank(_array(v), rank)) for v in typed]
-        parts, how, wrapped = [evaluate(name, arrays, result)], "add", None
+        parts, how = [evaluate(name, arrays, result)], "add"
     made_by = MadeBy(
         name, tuple(v if isinstance(x, Value) else _item(x) for x, v in zip(given, values, strict=True)), (), common
     )
@@ -187,6 +204,14 @@ def elementwise(name: str, *given: Any) -> Value:
     if roots and is_float(result):
         Running.tracing.handle(made)
     return made
+
+
+def _wrapped(values: Sequence[Value], stack: int, wraps: Array | None) -> tuple[int, Array] | None:
+    """Where an int32 of these values, or now, wrapped around first, and in which lanes any did."""
+    known = [v.wrapped for v in values if v.wrapped is not None]
+    known += [] if wraps is None else [(stack, wraps)]
+    lanes = _either(*(lanes for _, lanes in known))
+    return None if lanes is None else (known[0][0], lanes)
 
 
 def _check_numbers(name: str, given: Sequence[Any], common: np.dtype[Any]) -> None:
@@ -231,8 +256,8 @@ def _common(name: str, values: Sequence[Value], weak: Sequence[bool]) -> np.dtyp
 
 def _integer_parts(
     name: str, typed: Sequence[Value], rank: int, common: np.dtype[Any], result: np.dtype[Any]
-) -> tuple[list[Array], str, bool]:
-    """The parts of a result of integers, kept apart where they can be; how they make it; whether it wrapped."""
+) -> tuple[list[Array], str, Array | None]:
+    """The parts of a result of integers, kept apart where they can be; how they make it; the lanes that wrapped."""
     if name == "add" and all(v.how == "add" for v in typed):
         parts = [under_rank(p, rank) for v in typed for p in v.parts]
         return merged(parts, "add"), "add", _sum_wraps(parts, common)
@@ -241,17 +266,17 @@ def _integer_parts(
             parts = [under_rank(p, rank) for p in typed[0].parts] + [under_rank(-p, rank) for p in typed[1].parts]
         return merged(parts, "add"), "add", _sum_wraps(parts, common)
     if name == "and" and common.kind == "b" and all(v.how == "and" or len(v.parts) == 1 for v in typed):
-        return merged([under_rank(p, rank) for v in typed for p in v.parts], "and"), "and", False
+        return merged([under_rank(p, rank) for v in typed for p in v.parts], "and"), "and", None
     if name == "mul":
         scale = next((i for i, v in enumerate(typed) if v.is_splat), None)
         if scale is not None and typed[1 - scale].how == "add":
             factor = under_rank(_splat(typed[scale]), rank)
             others = [under_rank(p, rank) for p in typed[1 - scale].parts]
-            wraps = any(_wraps("mul", p, factor) for p in others)
+            wraps = _either(*(_wraps("mul", p, factor) for p in others))
             with np.errstate(all="ignore"):
                 return [p * factor for p in others], "add", wraps
     arrays = [under_rank(_array(v), rank) for v in typed]
-    wraps = len(arrays) == 2 and _wraps(name, *arrays)
+    wraps = _wraps(name, *arrays) if len(arrays) == 2 else None
     return [evaluate(name, arrays, result)], "add", wraps
 
 
@@ -263,12 +288,17 @@ def _splat(value: Value) -> Array:
     return total
 
 
-def _sum_wraps(parts: Sequence[Array], common: np.dtype[Any]) -> bool:
+def _sum_wraps(parts: Sequence[Array], common: np.dtype[Any]) -> Array | None:
     # The bounds of a separable sum are the sums of its parts' bounds.
     if common != np.int32 or not all(p.size for p in parts):
-        return False
+        return None
     low, high = sum(int(p.min()) for p in parts), sum(int(p.max()) for p in parts)
-    return not -(2**31) <= low <= high < 2**31
+    if -(2**31) <= low <= high < 2**31:
+        return None
+    by_lane = [p.reshape(len(p), -1).astype(np.int64) for p in parts]
+    lows = functools.reduce(operator.add, (p.min(1) for p in by_lane))
+    highs = functools.reduce(operator.add, (p.max(1) for p in by_lane))
+    return _some((lows < -(2**31)) | (highs >= 2**31))
 
 
 def _as(value: Value, dtype: np.dtype[Any]) -> Value:
@@ -298,13 +328,22 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
             storage=pointer.storage,
             roots=roots,
             undefined=undefined,
-            wrapped=pointer.wrapped or other.wrapped,
+            wrapped=_wrapped([pointer, other], stack, None),
             stack=stack,
+            is_const=pointer.is_const,
         )
     if name == "where" and len(pointers) == 2 and pointers[0].storage is pointers[1].storage:
         arrays = [under_rank(_array(v), rank) for v in values]
         chosen = np.where(arrays[0], arrays[1], arrays[2])
-        return Value([chosen], shape, storage=pointer.storage, roots=roots, undefined=undefined, stack=stack)
+        return Value(
+            [chosen],
+            shape,
+            storage=pointer.storage,
+            roots=roots,
+            undefined=undefined,
+            stack=stack,
+            is_const=any(p.is_const for p in pointers),
+        )
     if name == "where" and len(pointers) == 2 and values[0].shape == ():
         return pointers[0] if bool(values[0].only()) else pointers[1]
     if name in _COMPARISONS:
@@ -352,6 +391,7 @@ def view(x: Value, shape: Sequence[int], of_part: Any, of_handle: Any, *, collap
         undefined=undefined,
         wrapped=x.wrapped,
         stack=x.stack,
+        is_const=x.is_const,
     )
     if x.handle is not None:
         made.handle = of_handle(x.handle)

@@ -69,12 +69,14 @@ class Sizes(tuple[int, ...]):
 class Value:
     """See the module. ``storage`` is what a pointer points into, ``roots`` the values with nodes that a lazy one was
     computed from, ``undefined`` ``(lanes or 1, *shape)`` marks elements that a masked load left undefined, ``wrapped``
-    is where (stack row, operation) an int32 on its way here wrapped around."""
+    is where (stack row) an int32 on its way here wrapped around, and in which lanes ``(lanes or 1,)``, ``is_const`` a
+    pointer that nothing is written through."""
 
     __slots__ = (
         "_array",
         "handle",
         "how",
+        "is_const",
         "made_by",
         "parts",
         "roots",
@@ -95,9 +97,11 @@ class Value:
         made_by: MadeBy | None = None,
         roots: tuple[Value, ...] = (),
         undefined: Array | None = None,
-        wrapped: tuple[int, str] | None = None,
+        wrapped: tuple[int, Array] | None = None,
         stack: int = -1,
+        is_const: bool = False,
     ) -> None:
+        self.is_const = is_const
         self.parts, self.shape, self.how, self.storage = list(parts), Sizes(shape), how, storage
         self.made_by, self.roots, self.undefined, self.wrapped, self.stack = made_by, roots, undefined, wrapped, stack
         self.handle: Any = None

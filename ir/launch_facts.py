@@ -1,0 +1,58 @@
+"""What the data of a launch told, over all of its programs: facts for the rules that judge them. A graph has one
+program, and no data; a front end that runs a launch on its data hands these to the linter beside the graphs."""
+
+from __future__ import annotations
+
+import attrs
+
+from .forms.counts import plural
+from .source.location import Location
+
+__all__ = ["FactKind", "LaunchFact"]
+
+
+class FactKind:
+    """What a fact is of."""
+
+    OUTSIDE = "outside"
+    """An access leaves its tensor: ``what`` names it, of ``size`` elements; ``number`` is the first element outside."""
+    RACE = "race"
+    """A program writes the element ``number`` of the tensor ``what``, which another one writes or ``reads``. ``place``
+    is where the other one, ``other_program``, does; ``other_place`` where the first, ``program``, writes."""
+    WRAPPED = "wrapped"
+    """An int32 wrapped around, at ``other_place``, on its way to an address of the tensor ``what``."""
+    UNDEFINED = "undefined"
+    """What a masked load without ``other=`` left undefined is used. ``what``: by which operation."""
+    HINT = "hint"
+    """A hint, ``what``, that the value ``number`` contradicts."""
+    ASSERTION = "assertion"
+    """A ``device_assert`` that does not hold. ``what``: its message."""
+
+
+@attrs.frozen
+class LaunchFact:
+    """One fact of a line: its ``kind``, one of :class:`FactKind`, says what the other fields mean. ``programs`` of the
+    launch's ``total`` programs that were run (``is_sample``: not all) have it; ``program`` is the first, as
+    ``program_id`` has it (``"3"``, ``"(3, 0, 1)"``).
+    """
+
+    kind: str
+    what: str
+    place: Location | None
+    programs: int
+    total: int
+    program: str
+    number: int = 0
+    size: int = 0
+    other_place: Location | None = None
+    other_program: str = ""
+    reads: bool = False
+    is_sample: bool = False
+
+    @property
+    def where(self) -> str:
+        """How many programs, and which is the first."""
+        if self.total == 1:
+            return "in the only program"
+        run = " that were run" if self.is_sample else ""
+        return f"in {self.programs:,} of {plural(self.total, 'program')}{run}, first in program {self.program}"
