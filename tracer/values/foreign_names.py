@@ -157,6 +157,10 @@ _HOST = "there is none among the engines' operations: compute it on the host and
 _PROGRAM = "leave it out: commands wait for what they read, and the scheduler orders them"
 _NO_MODULE = "there is none: what tl has is in tl itself"
 _MESSAGES = "there is none: send the tile from rank to rank with tl.send and tl.recv"
+_COLLECTIVES = (
+    "there is none: the kernels all_gather, all_reduce and reduce_scatter of kernscope.kernels are made of sends; "
+    "kernscope.kernels.collectives has their parts, gathered(line, tiles) and reduced(line, parts)"
+)
 _COMPLEX = "there is none: no dtype is complex"
 
 #: By reason the names for which there is nothing to write.
@@ -180,7 +184,8 @@ _REASONS: Mapping[str, str] = {
     "bitwise_count isnat linspace eye",
     _PROGRAM: "debug_barrier async_task warp_specialize fence",
     _NO_MODULE: "core extra libdevice semantic standard inline_asm_elementwise",
-    _MESSAGES: "multicast broadcast_send all_gather allgather all_reduce allreduce reduce_scatter all_to_all",
+    _MESSAGES: "multicast broadcast_send all_to_all",
+    _COLLECTIVES: "all_gather allgather all_reduce allreduce reduce_scatter",
     _COMPLEX: "conj conjugate real imag angle",
     "take the root of the variance: tl.sqrt(tl.sum(d * d, axis=1) / n) with d = x - mean": "std nanstd",
     "choose first: tl.sum(tl.where(x == x, x, 0.0), axis=1)": "nansum nanmean nanvar nancumsum",
