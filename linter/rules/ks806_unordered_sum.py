@@ -27,8 +27,8 @@ RULE = Rule(
     summary="programs of a launch add floats to one element by atomics",
     what="""
 Judges Triton launches, which are run for all of their programs. Reports a `tl.atomic_add` of floats by which two
-programs add to one element; one finding a line. Integers, and maxima and minima, are the same in every order and are not
-reported; nor are programs that take locks.
+programs add to one element; one finding a line. Integers, and maxima and minima, are the same in every order and are
+not reported; nor are programs that take locks.
 """,
     why="""
 A sum of floats depends on its order, and atomics come in any: two runs differ in their last bits. That is often

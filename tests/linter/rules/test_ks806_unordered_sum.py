@@ -21,7 +21,7 @@ def test_sums_of_several_programs_are_told(lint_triton, n, programs):
     found = lint_triton(KERNEL.format(how="add", fold="sum", dtype="float32", n=n)).of("KS806")
     said = f"in {programs} of 4 programs, first in program 0"
     assert [(d.location.line, d.severity, said in d.message) for d in found] == (
-        [(7, "info", True)] if programs else []
+        [(8, "info", True)] if programs else []
     )
 
 
