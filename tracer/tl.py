@@ -232,14 +232,17 @@ def composite(
     stages: int = 2,
     tile: tuple[int, int, int] = (128, 128, 128),
     out_dtype: DType | str = float32,
-    epilogue: Sequence[str | tuple[str, Scalar]] | None = None,
+    epilogue: Sequence[str | tuple[str, Scalar | TensorHandle]] | None = None,
+    acc: TensorHandle | None = None,
 ) -> TensorHandle:
     """One command for a tiled GEMM: ``a @ b`` (of ``a.T`` with ``trans_a``, ``b.T`` with ``trans_b``), in tiles of
     (m, n, k).
 
     ``ref`` operands are streamed through ``stages`` buffers each, handles are read in place. ``epilogue`` lists
     elementwise steps that each tile of the result goes through in f32: an operation's name (``"exp"``), or the name of
-    one of two operands and its right operand (``("mul", 0.125)``). Returns the result's handle.
+    one of two operands and its right operand: a number (``("mul", 0.125)``) or a tile that broadcasts to the result
+    (``("add", bias)``). ``acc`` is a handle of the result's shape in which the product accumulates in place (f32, of
+    integers i32); then the epilogue goes over it, and it is returned. Otherwise the result is fresh bytes.
     """
     return composites.gemm(
         current(),
@@ -252,6 +255,7 @@ def composite(
         tile=tile,
         out_dtype=out_dtype,
         epilogue=epilogue,
+        acc=acc,
     )
 
 

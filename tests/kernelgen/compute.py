@@ -209,12 +209,15 @@ class Compute(Holder):
         """A product whose operands are streamed, one of them or both, or lie in scratch, as they are or transposed."""
         dtype = (tl.float32, tl.float16)[b % 2]
         transposed = bool(d % 2)
+        options: dict[str, Any]
+        trans_a = bool(a % 2)
         if c % 4 == 3:
-            bound, inner = 1.0, size_of(a)
-            left: Any = self.streamed(dtype, size_of(b), inner, a)
+            bound, inner, rows = 1.0, size_of(a), size_of(b)
+            left: Any = self.streamed(dtype, *((inner, rows) if trans_a else (rows, inner)), a)
         else:
             value = self.cast(self.operand(a), dtype)
-            bound, inner = value.base.bound, value.shape[1]
+            value = value.view(lambda item: item.T) if trans_a else value
+            bound, (rows, inner) = value.base.bound, value.shape
             left = self.read(value)
         if c % 4 == 2:
             other = self.cast(self.operand(d), dtype)
@@ -224,16 +227,29 @@ class Compute(Holder):
                 left = left[:, :inner]
             other = other.corner(inner, other.shape[1])
             bound *= other.base.bound
+            cols = other.shape[1]
             right: Any = self.read(other.view(lambda item: item.T) if transposed else other)
         else:
             cols = size_of(c)
             right = self.streamed(dtype, *((cols, inner) if transposed else (inner, cols)), d)
-        steps = (None, [("mul", 0.125), "tanh"], ["tanh"])[d % 3]
+        steps: list[Any] | None = (None, [("mul", 0.125), "tanh"], ["tanh"])[d % 3]
         if steps is None and 8 * bound > LARGEST:
             steps = ["tanh"]
+        if trans_a and isinstance(left, ks.TensorHandle):
+            left = left.T
+        if steps and a % 3 == 0:  # with a tile of one element, repeated
+            wide = self.cast(self.operand(b), tl.float32)
+            wide = wide.corner(1, 1)
+            steps = [("minimum", self.read(wide)), *steps]
         tile = (2 + a % 3, 2 + b % 3, 2 + c % 3)
+        if c % 3 == 0:
+            start = tl.full((rows, cols), 0.5, tl.float32)
+            tanh = ["tanh"] if steps is None else steps
+            options = {"trans_a": trans_a, "trans_b": transposed, "tile": tile, "epilogue": tanh, "acc": start}
+            self.add(tl.composite("gemm", left, right, stages=1 + b % 3, **options), 1.0)
+            return
         out_dtype = (tl.float32, tl.float16)[a % 2]
-        options: dict[str, Any] = {"stages": 1 + b % 3, "trans_b": transposed, "tile": tile, "out_dtype": out_dtype}
+        options = {"stages": 1 + b % 3, "trans_b": transposed, "tile": tile, "out_dtype": out_dtype, "trans_a": trans_a}
         done = tl.composite("gemm", left, right, epilogue=steps, **options)
         self.add(done, 8 * bound if steps is None else 1.0)
 

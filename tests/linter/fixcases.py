@@ -396,6 +396,10 @@ for j in range(32):
         row = tl.load(x[j, :]) * 2.0
     tl.store(o[j, :], row)
 """, lambda x: x * 2, (32, 8)),
+    Case("what a comprehension goes over, made once before it", "KS103", """
+for j in range(8):
+    [tl.store(o[:], h) for h in (tl.load(x[j, :]),)]
+""", lambda x: x[7]),
     Case("a helper in a loop", "KS103", """
 def step(source, target):
     tl.store(target, tl.exp(tl.load(source)))

@@ -220,3 +220,61 @@ def test_what_is_no_number_of_buffers_is_refused(stages: Any) -> None:
 
     with pytest.raises(ks.ArgumentError, match="stages="):
         ks.trace(kernel, ks.hbm((8, 8), "f32"), ks.hbm((8, 8), "f32"))
+
+
+@pytest.mark.parametrize("into", [False, True])
+def test_an_epilogue_takes_tiles_that_broadcast_and_acc_is_added_to(into: bool) -> None:
+    """A bias for each column, a scale for each row and a whole tile, ragged tiles included; with `acc` the product is
+    added to what is there, and the epilogue goes over that. Nothing else is allocated then."""
+    rng = np.random.default_rng(3)
+    m, n, k = 10, 7, 9
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    bias, scale, whole = (rng.standard_normal(shape).astype(np.float32) for shape in ((n,), (m, 1), (m, n)))
+    peak: list[int] = []
+
+    def kernel(a: Any, b: Any, bias: Any, scale: Any, whole: Any, o: Any) -> None:
+        left, right, shift, factor, more = (tl.load(t) for t in (a, b, bias, scale, whole))
+        acc = tl.full((m, n), 2.0, tl.float32) if into else None
+        before = tl.empty((1,), tl.uint8).address
+        steps: Any = [("mul", factor), ("add", shift), ("maximum", more)]
+        made = tl.composite("gemm", left, right, tile=(4, 3, 4), epilogue=steps, acc=acc)
+        assert not into or made is acc
+        peak.append(tl.empty((1,), tl.uint8).address - before)
+        tl.store(o, made)
+
+    graph = ks.trace(kernel, a, b, bias, scale, whole, ks.hbm((m, n), "f32"))
+    found = ks.run(graph)["o"]
+    wanted = np.maximum((a @ b + (2.0 if into else 0.0)) * scale + bias, whole)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert (peak == [16]) == into  # the one byte that was asked for in between
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"epilogue": ("add", (4,))}, ks.ShapeError, r"of shape \(4,\) for a result of \(8, 6\)"),
+        ({"epilogue": ("add", (1, 8, 6))}, ks.ShapeError, "broadcasts to the result"),
+        ({"acc": ((8, 5), "f32")}, ks.ShapeError, r"\(8, 5\)"),
+        ({"acc": ((8, 6), "f16")}, ks.DTypeError, "f16"),
+        ({"acc": ((8, 6), "f16"), "out_dtype": "f16"}, ks.DTypeError, "out_dtype='f32'"),
+    ],
+)
+def test_tiles_that_do_not_fit_are_refused_before_anything_is_recorded(
+    options: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """Tiles of an epilogue broadcast to the result, nothing broadcasts to `acc`."""
+    left_behind: list[int] = []
+
+    def kernel(a: Any, b: Any) -> None:
+        given: dict[str, Any] = dict(options)
+        if "epilogue" in given:
+            name, shape = given["epilogue"]
+            given["epilogue"] = [(name, tl.empty(shape, "f32"))]
+        if "acc" in given:
+            given["acc"] = tl.empty(*given["acc"])
+        with pytest.raises(error, match=said):
+            tl.composite("gemm", tl.ref(a), tl.ref(b), **given)
+        left_behind.append(1)
+
+    graph = ks.trace(kernel, ks.hbm((8, 4), "f32"), ks.hbm((4, 6), "f32"))
+    assert left_behind and len(graph) == 0

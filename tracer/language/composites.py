@@ -17,7 +17,7 @@ from ..recording.plans import Static, plain_scalar
 from ..recording.recorder import Read, Recorder
 from ..values.handles import TensorHandle
 from ..values.hbm import Ref
-from .transfers import region_of
+from .transfers import check_destination, region_of
 
 __all__ = ["gemm", "ref"]
 
@@ -63,12 +63,14 @@ def gemm(
     stages: Any,
     tile: Any,
     out_dtype: Any,
-    epilogue: Sequence[str | tuple[str, Scalar]] | None,
+    epilogue: Sequence[str | tuple[str, Scalar | TensorHandle]] | None,
+    acc: TensorHandle | None,
 ) -> TensorHandle:
     """Record a composite GEMM: see ``tl.composite``.
 
     Allocates the result, one accumulator tile, ``stages`` buffers per ``ref`` operand; then for m, n, k tile by tile: a
-    load per streamed operand, a dot into the accumulator, and after the last k the epilogue into the result.
+    load per streamed operand, a dot into the accumulator, and after the last k the epilogue into the result. With
+    ``acc`` its tiles are accumulator and result.
     """
     if op != "gemm":
         raise ArgumentError(f"composite {op!r}", help=did_you_mean(str(op), ["gemm"], what="composites"))
@@ -97,9 +99,18 @@ def gemm(
         raise DTypeError(f"composite of {operand_dtype} into {result_dtype}", help=f"out_dtype can be {wide}")
     # Asked of the product as a whole, so that nothing is recorded of one that cannot be.
     OPERATIONS["dot"].rule((left.layout, right.layout), out_dtype=wide)
-    steps = _steps(epilogue, wide, result_dtype)
-    result = recorder.allocate(Layout.dense((m, n), result_dtype))
-    accumulator = recorder.allocate(Layout.dense((tm, tn), wide), memory=recorder.usual_place("dot"))
+    steps = _steps(recorder, epilogue, wide, result_dtype, (m, n), in_place=acc is not None)
+    if acc is None:
+        result = recorder.allocate(Layout.dense((m, n), result_dtype))
+        accumulator = recorder.allocate(Layout.dense((tm, tn), wide), memory=recorder.usual_place("dot"))
+    else:
+        if result_dtype is not wide:
+            raise DTypeError(
+                f"composite of {operand_dtype} into acc of {result_dtype}",
+                help=f"acc is added to in {wide}: out_dtype={str(wide)!r}",
+            )
+        check_destination(recorder, "composite(acc=)", acc, (m, n), wide)
+        result = accumulator = acc
     # A streamed transposed operand keeps its rows: the buffer of b holds (n, k) and is read as (k, n).
     left = _buffered(recorder, left, a, (tk, tm) if trans_a else (tm, tk), int(stages))
     right = _buffered(recorder, right, b, (tn, tk) if trans_b else (tk, tn), int(stages))
@@ -108,18 +119,22 @@ def gemm(
         for i in range(0, m, tm):
             for j in range(0, n, tn):
                 rows, cols = min(tm, m - i), min(tn, n - j)
-                total = accumulator._view(Layout.of((rows, cols), accumulator.layout.strides, wide))
-                for depth in range(0, k, tk):
-                    inner = min(tk, k - depth)
-                    x = _fetch(recorder, left, (i, depth, rows, inner), turn, swapped=trans_a)
-                    y = _fetch(recorder, right, (depth, j, inner, cols), turn, swapped=trans_b)
-                    _multiply(recorder, x, y, total, first=depth == 0)
-                    turn += 1
                 row_stride, col_stride = result.layout.strides
                 target = result._view(
                     Layout.of((rows, cols), result.layout.strides, result_dtype), i * row_stride + j * col_stride
                 )
-                _finish(recorder, steps, total, target)
+                total = (
+                    accumulator._view(Layout.of((rows, cols), accumulator.layout.strides, wide))
+                    if acc is None
+                    else target
+                )
+                for depth in range(0, k, tk):
+                    inner = min(tk, k - depth)
+                    x = _fetch(recorder, left, (i, depth, rows, inner), turn, swapped=trans_a)
+                    y = _fetch(recorder, right, (depth, j, inner, cols), turn, swapped=trans_b)
+                    _multiply(recorder, x, y, total, first=acc is None and depth == 0)
+                    turn += 1
+                _finish(recorder, steps, (i, j), total, target)
     return result
 
 
@@ -165,42 +180,83 @@ def _multiply(recorder: Recorder, x: Read, y: Read, total: TensorHandle, *, firs
     recorder.record(plan, reads, into=total)
 
 
-_Step = tuple[str, tuple[Scalar, ...]]
+@attrs.frozen
+class _Tensor:
+    """A tile as the right operand of an epilogue's step, under the result's two dimensions: 1 where it is repeated."""
+
+    storage: int
+    offset: int
+    layout: Layout
+
+    def part(self, row: int, col: int, rows: int, cols: int) -> Read:
+        """What belongs to a tile of the result."""
+        (height, width), (row_stride, col_stride) = self.layout.shape, self.layout.strides
+        offset = self.offset + (row * row_stride if height > 1 else 0) + (col * col_stride if width > 1 else 0)
+        shape = (rows if height > 1 else 1, cols if width > 1 else 1)
+        return self.storage, offset, Layout.of(shape, self.layout.strides, self.layout.dtype)
 
 
-def _steps(epilogue: Any, wide: DType, result: DType) -> list[_Step]:
-    """The epilogue's operations; a copy, or a cast, is added where the last one does not give the result's dtype."""
+_Step = tuple[str, tuple[Scalar | _Tensor, ...]]
+
+
+def _steps(
+    recorder: Recorder, epilogue: Any, wide: DType, result: DType, shape: tuple[int, int], *, in_place: bool
+) -> list[_Step]:
+    """The epilogue's operations; a copy, or a cast, is added where the last one does not give the result's dtype.
+    ``in_place``, that they end where they begin: nothing is added."""
     steps: list[_Step] = []
     if isinstance(epilogue, str):
         raise ArgumentError(f"composite: epilogue {epilogue!r}", help=f"it is a list of steps: [{epilogue!r}]")
     for entry in epilogue or ():
-        name, *given_scalars = entry if isinstance(entry, tuple | list) and entry else (entry,)
-        scalars = [plain_scalar(value) for value in given_scalars]
-        wanted = {0: (Family.UNARY,), 1: (Family.BINARY,)}.get(len(scalars), ())
+        name, *given_right = entry if isinstance(entry, tuple | list) and entry else (entry,)
+        right = [value if isinstance(value, TensorHandle) else plain_scalar(value) for value in given_right]
+        wanted = {0: (Family.UNARY,), 1: (Family.BINARY,)}.get(len(right), ())
         known = [o.name for o in OPERATIONS.values() if o.family in (Family.UNARY, Family.BINARY)]
-        numbers = all(isinstance(value, bool | int | float) for value in scalars)
-        if name not in known or OPERATIONS[name].family not in wanted or not numbers:
+        usable = all(isinstance(value, bool | int | float | TensorHandle) for value in right)
+        if name not in known or OPERATIONS[name].family not in wanted or not usable:
             raise ArgumentError(
                 f"composite: epilogue step {entry!r}",
                 help=did_you_mean(str(name), known, what='steps are "exp" or ("mul", 0.125)')
                 if name not in known
-                else 'one operand: "exp"; two operands: ("mul", 0.125)',
+                else 'one operand: "exp"; two operands: ("mul", 0.125) or ("add", bias)',
             )
-        _, given = OPERATIONS[name].rule((Layout.dense((1,), wide), *scalars))
+        operands = tuple(_tensor(recorder, name, v, shape) if isinstance(v, TensorHandle) else v for v in right)
+        layouts = [v.layout if isinstance(v, _Tensor) else v for v in operands]
+        _, given = OPERATIONS[name].rule((Layout.dense(shape, wide), *layouts))
         if given is not wide:
             raise DTypeError(
                 f"composite: epilogue step {entry!r} gives {given}, not {wide}", help="steps keep the dtype"
             )
-        steps.append((name, tuple(scalars)))
+        steps.append((name, operands))
+    if in_place:
+        return steps
     if result is not wide:
         steps.append(("cast", ()))
     return steps or [("copy_to", ())]
 
 
-def _finish(recorder: Recorder, steps: list[_Step], total: TensorHandle, target: TensorHandle) -> None:
+def _tensor(recorder: Recorder, name: str, handle: TensorHandle, shape: tuple[int, int]) -> _Tensor:
+    recorder.check_handle(handle)
+    sizes, strides = handle.shape, handle.layout.strides
+    missing = 2 - len(sizes)
+    sizes, strides = (1,) * missing + sizes, (0,) * missing + strides
+    if len(sizes) != 2 or any(size not in (1, whole) for size, whole in zip(sizes, shape, strict=True)):
+        raise ShapeError(
+            f"composite: epilogue step {name!r} with {handle!r} of shape {handle.shape} for a result of {shape}",
+            help=f"it broadcasts to the result: ({shape[1]},) for each column, ({shape[0]}, 1) for each row",
+        )
+    return _Tensor(handle.storage, handle.offset, Layout.of(sizes, strides, handle.dtype))
+
+
+def _finish(
+    recorder: Recorder, steps: list[_Step], at: tuple[int, int], total: TensorHandle, target: TensorHandle
+) -> None:
     """Each step works on the accumulator in place; the last one writes the result's tile."""
-    for number, (name, scalars) in enumerate(steps):
+    rows, cols = total.shape
+    for number, (name, right) in enumerate(steps):
         static: Static = (("dtype", target.dtype),) if name == "cast" else ()
-        plan = recorder.plan(name, (total.layout, *scalars), static)
+        parts = [value.part(*at, rows, cols) for value in right if isinstance(value, _Tensor)]
+        numbers = [value for value in right if not isinstance(value, _Tensor)]
+        plan = recorder.plan(name, (total.layout, *(view for _, _, view in parts), *numbers), static)
         into = target if number == len(steps) - 1 else total
-        recorder.record(plan, [(total.storage, total.offset, total.layout)], into=into)
+        recorder.record(plan, [(total.storage, total.offset, total.layout), *parts], into=into)
