@@ -19,6 +19,8 @@ class FactKind:
     RACE = "race"
     """A program writes the element ``number`` of the tensor ``what``, which another one writes or ``reads``. ``place``
     is where the other one, ``other_program``, does; ``other_place`` where the first, ``program``, writes."""
+    CHANCE = "chance"
+    """Programs add floats to the element ``number`` of the tensor ``what`` by atomics, ``other_program`` among them."""
     WRAPPED = "wrapped"
     """An int32 wrapped around, at ``other_place``, on its way to an address of the tensor ``what``."""
     UNDEFINED = "undefined"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,14 +15,19 @@ from ...tracer.triton.recording.races import ProgramRace
 __all__ = ["launch_facts"]
 
 #: What is at fault about where an access goes.
-_OF_ADDRESSES = (FactKind.OUTSIDE, FactKind.RACE)
+_OF_ADDRESSES = (FactKind.OUTSIDE, FactKind.RACE, FactKind.CHANCE)
 
 
 def launch_facts(launch: Launch) -> tuple[list[LaunchFact], tuple[str, ...]]:
     """The facts of a launch, one for each kind, line and name; and what could not be looked at, a sentence each."""
     races = launch.races()
-    open_questions = () if races is not None else ("races between programs: too many elements to look at (KS801)",)
-    noted = [*_noted(launch), *(_race(launch, race) for race in races or ())]
+    open_questions: tuple[str, ...] = (
+        () if races is not None else ("races between programs: too many elements to look at (KS801)",)
+    )
+    chances = launch.chances()
+    if chances is None:
+        open_questions += ("the order of atomics: too many elements to look at (KS806)",)
+    noted = [*_noted(launch), *(_race(launch, race) for race in races or ()), *_chances(launch, chances or ())]
     # Wherever an address that wrapped around went: what it does there was not meant.
     lost = {(fact.what, fact.place) for fact in noted if fact.kind == FactKind.WRAPPED}
     kept = [fact for fact in noted if fact.kind not in _OF_ADDRESSES or not lost & _accesses(fact)]
@@ -68,6 +73,27 @@ def _race(launch: Launch, race: ProgramRace) -> LaunchFact:
         other_program=_program(launch, race.other),
         reads=race.reads,
     )
+
+
+def _chances(launch: Launch, chances: Sequence[ProgramRace]) -> Iterator[LaunchFact]:
+    """Of each line one, with the programs of all that add to its elements."""
+    gathered: dict[tuple[str, Location | None], list[ProgramRace]] = {}
+    for chance in chances:
+        gathered.setdefault((chance.storage, launch.location(chance.met)), []).append(chance)
+    for (storage, place), group in gathered.items():
+        first = min(group, key=lambda chance: min(chance.other, chance.writer))
+        low, high = sorted((first.other, first.writer))
+        yield LaunchFact(
+            FactKind.CHANCE,
+            storage,
+            place,
+            len(np.unique(np.concatenate([chance.programs for chance in group]))),
+            launch.programs_run,
+            _program(launch, low),
+            number=first.element,
+            other_program=_program(launch, high),
+            is_sample=launch.programs_run < launch.programs,
+        )
 
 
 def _program(launch: Launch, number: int) -> str:

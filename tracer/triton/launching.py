@@ -23,7 +23,7 @@ from .constexpr import Constexpr, bare
 from .language.descriptors import Descriptor
 from .recording.facts import AccessFact, Fact
 from .recording.graph import GraphNames, kept_for_loops, unplaced_graph
-from .recording.races import ProgramRace, find_races
+from .recording.races import ProgramRace, find_chances, find_races
 from .recording.tape import Tape
 from .recording.tracing import Tracing
 from .sampling import ProgramSample
@@ -134,15 +134,20 @@ class Launch:
     def races(self) -> tuple[ProgramRace, ...] | None:
         """What programs do to one another's memory without atomics; None where there is too much to look at. Programs
         that took locks are not looked at."""
-        return find_races(
-            [
-                (chunk.programs, fact)
-                for trace in self.traces
-                if not trace.is_synchronised
-                for chunk in trace.chunks
-                for fact in chunk.accesses
-            ]
-        )
+        return find_races(self._unordered())
+
+    def chances(self) -> tuple[ProgramRace, ...] | None:
+        """Where programs add floats to one element by atomics, in no order; None where there is too much to look at."""
+        return find_chances(self._unordered())
+
+    def _unordered(self) -> list[tuple[Array, AccessFact]]:
+        return [
+            (chunk.programs, fact)
+            for trace in self.traces
+            if not trace.is_synchronised
+            for chunk in trace.chunks
+            for fact in chunk.accesses
+        ]
 
     def program_ids(self, program: int) -> tuple[int, int, int]:
         """What ``program_id`` gives a program."""

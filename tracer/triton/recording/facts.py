@@ -30,8 +30,10 @@ class Fact:
 @attrs.frozen(eq=False)
 class AccessFact:
     """An access of a chunk: ``mode`` is ``"read"``, ``"write"`` or ``"atomic"``; ``access`` has its columns by lane
-    (``access.counts()``, ``extent()``, ``elements()``); ``stack`` is where."""
+    (``access.counts()``, ``extent()``, ``elements()``); ``stack`` is where,
+    ``how`` which atomic it is."""
 
     mode: str
     access: Access
     stack: int
+    how: str = ""

@@ -14,9 +14,10 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..values.arithmetic import is_float
 from .facts import AccessFact
 
-__all__ = ["ProgramRace", "find_races"]
+__all__ = ["ProgramRace", "find_chances", "find_races"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: Programs, by lane, and what they accessed.
@@ -27,10 +28,11 @@ _AT_ONCE = 1 << 20
 _IN_ALL = 1 << 28
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class ProgramRace:
     """``writer`` writes the element of a storage at the stack row ``written``, and ``other``, another program, writes
-    or ``reads`` it at ``met``. Of each pair of stack rows the first that was met."""
+    or ``reads`` it at ``met``. Of each pair of stack rows the first that was met; ``programs`` are all that meet so,
+    ascending."""
 
     storage: str
     element: int
@@ -39,6 +41,7 @@ class ProgramRace:
     other: int
     met: int
     reads: bool
+    programs: Array
 
 
 def find_races(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
@@ -51,8 +54,22 @@ def find_races(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
     found: dict[tuple[int, int, bool], ProgramRace] = {}
     for number in dict.fromkeys(id(fact.access.storage) for _, fact in met):
         for race in _races_in([(p, fact) for p, fact in met if id(fact.access.storage) == number]):
-            found.setdefault((race.written, race.met, race.reads), race)
+            key = (race.written, race.met, race.reads)
+            known = found.get(key, race)
+            found[key] = attrs.evolve(known, programs=np.union1d(known.programs, race.programs))
     return tuple(found.values())
+
+
+def find_chances(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
+    """The same of programs that add floats to one element by atomics: nothing is lost, but the order decides how the
+    sum is rounded."""
+    return find_races(
+        [
+            (programs, attrs.evolve(fact, mode="write"))
+            for programs, fact in accesses
+            if fact.how == "add" and is_float(fact.access.storage.memory.dtype)
+        ]
+    )
 
 
 def _races_in(accesses: Accesses) -> Iterator[ProgramRace]:
@@ -115,11 +132,13 @@ def _keeps_apart(facts: Sequence[AccessFact]) -> bool:
 def _clashes(
     name: str, fact: AccessFact, element: Array, place: Array, program: Array, writer: Array, row: Array
 ) -> Iterator[ProgramRace]:
-    """For each row that wrote an element which another program accesses, the first such element. ``place`` is where
+    """For each row that wrote an element which another program accesses, the first such program's. ``place`` is where
     ``writer`` and ``row`` have it."""
     others = np.flatnonzero((writer[place] >= 0) & (writer[place] != program))
-    for written, first in zip(*np.unique(row[place[others]], return_index=True), strict=True):
-        at = others[first]
+    rows, which = np.unique(row[place[others]], return_inverse=True)
+    for number, written in enumerate(rows):
+        of_row = others[which == number]
+        at = of_row[int(np.argmin(program[of_row]))]
         yield ProgramRace(
             storage=name,
             element=int(element[at]),
@@ -128,6 +147,7 @@ def _clashes(
             other=int(program[at]),
             met=fact.stack,
             reads=fact.mode == "read",
+            programs=np.unique(np.concatenate([program[of_row], writer[place[of_row]]])),
         )
 
 

@@ -265,7 +265,9 @@ class Tracing:
         parts.append(np.full((1,) * (len(pointer.shape) + 1), storage.address, np.int64))
         return Value(parts, pointer.shape, roots=pointer.roots, stack=self.here())
 
-    def _access(self, pointer: Value, mask: Value | None, mode: str, what: str) -> tuple[Access, bool, int]:
+    def _access(
+        self, pointer: Value, mask: Value | None, mode: str, what: str, how: str = ""
+    ) -> tuple[Access, bool, int]:
         """The access, whether it leaves its storage in some lane, and its stack row. Facts of its address are noted."""
         stack = self.here()
         if pointer.storage is None:
@@ -294,7 +296,7 @@ class Tracing:
         self.use([pointer], f"the address of {name}", stack, mask)
         if mask is not None:
             self.use([mask], f"the mask of {name}", stack)
-        self.accesses.append(AccessFact(mode, access, stack))
+        self.accesses.append(AccessFact(mode, access, stack, how))
         self.largest = max(self.largest, math.prod(shape))
         return access, bool(outside.any()), stack
 
@@ -398,7 +400,7 @@ class Tracing:
     ) -> Value:
         """An atomic on all lanes, in the order of programs; what each element found. ``expected`` is for ``"cas"``."""
         value = lift(value)
-        access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic")
+        access, leaves, stack = self._access(pointer, mask, "atomic", "an atomic", how)
         storage, dtype = access.storage, access.storage.memory.dtype
         if dtype.itemsize < (2 if is_float(dtype) else 4):
             raise self.refused(
