@@ -137,7 +137,7 @@ class IndexingError(KernscopeError, IndexError):
     """An index or slice that a view cannot have."""
 
     code = "KE103"
-    fix = "Index with integers and slices of step 1, as many as the tensor has axes."
+    fix = "Index with integers and slices, as many as the tensor has axes; of a tile only with slices of step 1."
 
 
 class BoundsError(KernscopeError, IndexError):

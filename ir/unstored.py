@@ -18,7 +18,7 @@ import numpy as np
 from .columns import GraphColumns
 from .dependence.regions import boxes, flat_range_boxes
 from .forms.text import quote
-from .layout import Shape
+from .layout import Layout, Shape
 from .source.location import Location
 from .tables import AccessKind, AccessTable, IntArray, Mode
 
@@ -152,13 +152,29 @@ def access_boxes(graph: GraphColumns, rows: IntArray) -> tuple[IntArray, IntArra
 
 
 def _flat_runs(graph: GraphColumns, row: int) -> list[tuple[int, int]]:
-    """What an access that is no box covers, as runs of neighbouring elements of its storage: a range is one; of an
-    index, exactly what it names."""
+    """What an access that is no box covers, as runs of neighbouring elements of its storage: exactly what its view
+    shows, or its index names."""
     accesses = graph.accesses
     start = int(accesses.offset[row])
     if not AccessKind(accesses.kind[row]).is_indexed:
-        return [(start, start + graph.layouts[accesses.layout[row]].span)]
+        return _runs(graph.layouts[accesses.layout[row]], start)
     elements = graph.attributes[graph.nodes.attributes[accesses.node[row]]]["index"].accessed() + start
+    return _joined(elements)
+
+
+def _runs(layout: Layout, start: int) -> list[tuple[int, int]]:
+    """The runs that a view shows."""
+    if math.prod(n for n, stride in zip(layout.shape, layout.strides, strict=True) if stride) == layout.span:
+        return [(start, start + layout.span)]
+    elements = np.array([start], dtype=np.int64)
+    for n, stride in zip(layout.shape, layout.strides, strict=True):
+        if stride:
+            elements = (elements[:, None] + np.arange(n) * stride).reshape(-1)
+    return _joined(np.unique(elements))
+
+
+def _joined(elements: IntArray) -> list[tuple[int, int]]:
+    """Ascending numbers as runs."""
     breaks = np.flatnonzero(np.diff(elements) != 1) + 1
     begins, ends = np.append(0, breaks), np.append(breaks, len(elements)) - 1
     return list(zip(elements[begins].tolist(), (elements[ends] + 1).tolist(), strict=True))

@@ -145,7 +145,7 @@ def indexings(draw: st.DrawFn) -> tuple[tuple[int, ...], list[Any]]:
 
 
 @given(indexings())
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_regions_of_regions_are_what_numpy_says(case: tuple[tuple[int, ...], list[Any]]) -> None:
     """Whatever was dropped or cut before: the shape, and the elements that are loaded."""
     shape, chain = case
@@ -267,9 +267,9 @@ def test_a_region_that_is_only_formed_may_leave_its_tensor() -> None:
         (lambda x, o: tl.load(x[0:4], dtype="f32"), ks.DTypeError, "x is f16, not f32"),
         (lambda x, o: tl.load(x[0:4], dtype="f61"), ks.DTypeError, "unknown dtype 'f61'"),
         (lambda x, o: tl.load(x[4:4]), ks.ShapeError, "slice 4:4"),
-        (lambda x, o: tl.load(x[:-4]), ks.ShapeError, "slice 0:-4"),
+        (lambda x, o: tl.load(x[0:-4]), ks.ShapeError, "slice 0:-4"),
         (lambda x, o: tl.load(x[0, 0, 0]), ks.IndexingError, "3 indices"),
-        (lambda x, o: tl.load(x[0:4:2]), ks.IndexingError, "slice step 2"),
+        (lambda x, o: tl.load(x[4:0:-2]), ks.IndexingError, "slice step -2"),
         (lambda x, o: tl.load(x[None]), ks.IndexingError, "None"),
         (lambda x, o: tl.load(x[0 : 8 / 2]), ks.IndexingError, "4.0"),
         (lambda x, o: tl.load(tl.zeros((4,), "f16")), ks.ArgumentError, "no place in HBM"),

@@ -228,26 +228,28 @@ def _region(
     tensor = region.tensor
     strides = tensor.layout.strides
     offset = 0
-    for lower, extent, size, stride in zip(region.lower, region.extents, tensor.layout.shape, strides, strict=True):
-        if lower < 0 or lower + extent > size:
+    for lower, upper, size, stride in zip(region.lower, region.upper, tensor.layout.shape, strides, strict=True):
+        if lower < 0 or upper > size:
             break
         offset += lower * stride
     else:
-        view = recorder.region_view(tensor.layout, region.extents, region.kept)
+        view = recorder.region_view(tensor.layout, region.extents, region.kept, region.steps)
         return tensor, view.shape, (tensor.storage, offset, view), None
-    axes = range(tensor.ndim)
-    upper = tuple(lo + n for lo, n in zip(region.lower, region.extents, strict=True))
     if not ragged:
-        _out_of_bounds(recorder, name, repr(region), tensor, region.lower, upper)
-    low = tuple(max(0, region.lower[i]) for i in axes)
-    high = tuple(min(upper[i], tensor.shape[i]) for i in axes)
-    shown = [i for i in axes if region.kept[i]]
-    if any(low[i] >= high[i] for i in axes):
+        _out_of_bounds(recorder, name, repr(region), tensor, region.lower, region.upper)
+    steps = region.steps or (1,) * tensor.ndim
+    # Of each dimension the first of its elements that lies inside, and one past the last.
+    axes = list(zip(region.lower, region.extents, steps, tensor.shape, strict=True))
+    first = [max(0, -(lower // by)) for lower, _, by, _ in axes]
+    last = [min(n, -((lower - size) // by)) for lower, n, by, size in axes]
+    if any(a >= b for a, b in zip(first, last, strict=True)):
         return tensor, region.shape, None, None
-    view = Layout.of(tuple(high[i] - low[i] for i in shown), tuple(strides[i] for i in shown), tensor.dtype)
-    offset = sum(low[i] * strides[i] for i in axes)
-    at = tuple(low[i] - region.lower[i] for i in shown)
-    return tensor, region.shape, (tensor.storage, offset, view), at
+    shown = [i for i in range(tensor.ndim) if region.kept[i]]
+    view = Layout.of(
+        tuple(last[i] - first[i] for i in shown), tuple(strides[i] * steps[i] for i in shown), tensor.dtype
+    )
+    offset = sum((lower + a * by) * s for (lower, _, by, _), a, s in zip(axes, first, strides, strict=True))
+    return tensor, region.shape, (tensor.storage, offset, view), tuple(first[i] for i in shown)
 
 
 def _pointed(

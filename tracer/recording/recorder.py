@@ -123,7 +123,7 @@ class Recorder:
         self._quick = self._planner.known if target.is_plain else {}
         self._plans = self._quick
         self._router = None if target.is_plain else Router(target)
-        self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...]], Layout] = {}
+        self._region_views: dict[tuple[Layout, Shape, tuple[bool, ...], Shape], Layout] = {}
         self._bounds_faults: list[BoundsFault] = []
         self._storage_count = 0
         self._own_storages = 0  # where the rank's own storages begin: those of earlier ranks lie before
@@ -570,14 +570,17 @@ class Recorder:
             self.rows.channel_ends.append(row)
         return known
 
-    def region_view(self, tensor: Layout, extents: Shape, kept: tuple[bool, ...]) -> Layout:
+    def region_view(self, tensor: Layout, extents: Shape, kept: tuple[bool, ...], steps: Shape = ()) -> Layout:
         """The layout of a region that lies inside its tensor."""
-        key = (tensor, extents, kept)
+        key = (tensor, extents, kept, steps)
         view = self._region_views.get(key)
         if view is None:
             shown_dims = [i for i, keep in enumerate(kept) if keep]
+            by = steps or (1,) * len(extents)
             view = self._region_views[key] = Layout.of(
-                tuple(extents[i] for i in shown_dims), tuple(tensor.strides[i] for i in shown_dims), tensor.dtype
+                tuple(extents[i] for i in shown_dims),
+                tuple(tensor.strides[i] * by[i] for i in shown_dims),
+                tensor.dtype,
             )
         return view
 

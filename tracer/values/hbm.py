@@ -74,12 +74,20 @@ class HbmTensor(NotInScratch):
 @attrs.frozen(eq=False, repr=False)
 class HbmRegion(NotInScratch):
     """A box of an HBM tensor: ``lower`` corner and ``extents`` in the tensor's dimensions; ``kept`` says which of them
-    the region's shape shows (an integer index drops one). It may leave its tensor until it is loaded or stored."""
+    the region's shape shows (an integer index drops one). With ``steps`` every so manieth element of each dimension
+    (empty: each), ``extents`` of them. It may leave its tensor until it is loaded or stored."""
 
     tensor: HbmTensor
     lower: Shape
     extents: Shape
     kept: tuple[bool, ...]
+    steps: Shape = ()
+
+    @property
+    def upper(self) -> Shape:
+        """One past the last element in each dimension."""
+        steps = self.steps or (1,) * len(self.lower)
+        return tuple(lo + (n - 1) * by + 1 for lo, n, by in zip(self.lower, self.extents, steps, strict=True))
 
     @property
     def shape(self) -> Shape:
@@ -90,7 +98,8 @@ class HbmRegion(NotInScratch):
         return self.tensor.dtype
 
     def __getitem__(self, items: Any) -> HbmRegion:
-        """A region of the region. Numbers are offsets, never counted from the end: a negative one lies outside."""
+        """A region of the region. Numbers are offsets, and a negative one lies outside; but of a slice with an open end
+        it counts from the end, as in ``t[-64:]`` and ``t[:-1]``."""
         entries = list(items) if isinstance(items, tuple) else [items]
         axes = [axis for axis, keep in enumerate(self.kept) if keep]
         dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]  # `in` would compare handles with ==
@@ -100,39 +109,57 @@ class HbmRegion(NotInScratch):
             raise self._refuse(
                 IndexingError(f"{len(entries)} indices for {self!r}", help=f"it has {len(axes)} dimensions")
             )
-        lower, extents, kept = list(self.lower), list(self.extents), self.kept
+        lower, extents, kept, steps = list(self.lower), list(self.extents), self.kept, self.steps
         for axis, entry in zip(axes, entries, strict=False):
             if entry.__class__ is slice and entry.step is None:
                 start = 0 if entry.start is None else entry.start
                 stop = extents[axis] if entry.stop is None else entry.stop
-                if start.__class__ is not int or stop.__class__ is not int:
-                    start, stop, _ = self._bounds(entry, extents[axis])
+                by = 1
+                if start.__class__ is not int or stop.__class__ is not int or start < 0 or stop < 0:
+                    start, stop, by, _ = self._bounds(entry, extents[axis])
             else:
-                start, stop, keep = self._bounds(entry, extents[axis])
+                start, stop, by, keep = self._bounds(entry, extents[axis])
                 if not keep:
                     kept = (*kept[:axis], False, *kept[axis + 1 :])
             if stop <= start:
                 raise self._refuse(
                     ShapeError(
                         f"slice {start}:{stop} of dimension {axis} of {self!r} has no elements",
-                        help="the stop must be above the start (negative numbers do not count from the end)",
+                        help="the stop must be above the start (negative numbers count from the end only where the "
+                        "other end is open: t[-64:], t[:-1])",
                     )
                 )
-            lower[axis] += start
-            extents[axis] = stop - start
-        return HbmRegion(self.tensor, tuple(lower), tuple(extents), kept)
+            if by == 1 and not steps:
+                lower[axis] += start
+                extents[axis] = stop - start
+                continue
+            steps = steps or (1,) * len(lower)
+            lower[axis] += start * steps[axis]
+            extents[axis] = -(-(stop - start) // by)
+            steps = (*steps[:axis], steps[axis] * by, *steps[axis + 1 :])
+        return HbmRegion(self.tensor, tuple(lower), tuple(extents), kept, steps)
 
-    def _bounds(self, entry: Any, size: int) -> tuple[int, int, bool]:
+    def _bounds(self, entry: Any, size: int) -> tuple[int, int, int, bool]:
+        """Start, stop and step, and whether the dimension is kept."""
         if entry is None:
             raise self._refuse(IndexingError("None in an HBM region", help="load it, then h[:, None]"))
         try:
             if not isinstance(entry, slice):
                 start = layouts.as_index(entry)
-                return start, start + 1, False
-            if entry.step is not None and layouts.as_index(entry.step) != 1:
-                raise IndexingError(f"slice step {entry.step}", help="regions are boxes: only slices of step 1")
+                return start, start + 1, 1, False
+            by = 1 if entry.step is None else layouts.as_index(entry.step)
+            if by < 1:
+                raise IndexingError(
+                    f"slice step {by}",
+                    help="regions go forward, by 1 or more: load it, then tl.flip(h, dim) reverses it",
+                )
             start = 0 if entry.start is None else layouts.as_index(entry.start)
-            return start, size if entry.stop is None else layouts.as_index(entry.stop), True
+            stop = size if entry.stop is None else layouts.as_index(entry.stop)
+            if entry.stop is None and start < 0:
+                start += size
+            if entry.start is None and stop < 0:
+                stop += size
+            return start, stop, by, True
         except KernscopeError as error:
             raise self._refuse(error) from None
 
@@ -141,9 +168,10 @@ class HbmRegion(NotInScratch):
         return self.tensor._recorder
 
     def __repr__(self) -> str:
+        steps = self.steps or (1,) * len(self.lower)
         parts = ", ".join(
-            f"{lo}:{lo + n}" if keep else str(lo)
-            for lo, n, keep in zip(self.lower, self.extents, self.kept, strict=True)
+            (f"{lo}:{up}" if by == 1 else f"{lo}:{up}:{by}") if keep else str(lo)
+            for lo, up, by, keep in zip(self.lower, self.upper, steps, self.kept, strict=True)
         )
         return f"{self.tensor.name}[{parts}]"
 
