@@ -158,7 +158,7 @@ ADVICE_ONLY = {
     "KS403": "its help gives a choice of machine or order; its page's fix is linted in test_pages.py",
     **dict.fromkeys(
         ("KS801", "KS802", "KS803", "KS804", "KS805", "KS806"),
-        "it speaks of a launch of Triton's programs, for which these kernels have no room; see its own tests in rules/",
+        "it speaks of a launch of programs, which these kernels are not; its page's fix is linted in test_pages.py",
     ),
 }
 
