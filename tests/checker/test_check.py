@@ -297,7 +297,7 @@ def test_no_time_is_right_where_no_engine_does_it() -> None:
     """What no engine of the machine takes can have neither occupancy nor duration; what needs none takes no time."""
     machine = load_machine()
     for operation in OPERATIONS.values():
-        task = work._Task(operation, (), None, "", -1, 1, 1)
+        task = work._Task(operation, (), None, "", -1, -1, 1, 1)
         assert work._took(machine, -1, task) == ((0, 0) if operation.kind == "none" else (-1, -1))
 
 
