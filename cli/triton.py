@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
+from ..backends.report.index import IndexRow, write_index
+from ..backends.report.page import write_report
 from ..face import presentation as pictures
 from ..face.guard.guard import Guard
 from ..face.tracing import described_machine
@@ -150,8 +154,11 @@ def triton(
         for failure in failures:
             click.echo(failure.debug, err=True, nl=False)
     _say_notes(running, script, failed=bool(failures))
-    for group in told:
-        _write(group[0][0], save, report)
+    rows = [row for group in told if (row := _write(*group[0], script, save, report)) is not None]
+    if report is not None and rows:
+        index = Path(report, "index.html")
+        write_index(index, Path(script).name, rows, failures, metadata.version("kernscope"))
+        say(f"wrote {index}")
     if failures:
         context.exit(2)
     if any(one.at_least(config.fail_on) for one in reports):
@@ -277,15 +284,28 @@ def _holds_tests(script: str) -> bool:
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in tree.body)
 
 
-def _write(one: LaunchResult, save: str | None, report: str | None) -> None:
-    """The graphs of a launch, and the page of the trace that most programs have."""
+def _write(one: LaunchResult, found: LintReport, script: str, save: str | None, report: str | None) -> IndexRow | None:
+    """The graphs of a launch, and the page of the trace that most programs have, with what was found of all; its row of
+    the index."""
     stem = re.sub(r"[^0-9A-Za-z_.-]", "_", f"{one.number:03}-{one.kernel}")
     if save is not None:
         for n, graph in enumerate(one.graphs, start=1):
             path = Path(save, f"{stem}-{n}.ksg" if len(one.graphs) > 1 else f"{stem}.ksg")
             graph.save(path)
             say(f"saved {path}")
-    if report is not None and one.graphs:
-        path = Path(report, f"{stem}.html")
-        pictures.report(one.graphs[0], path, machine=one.machine)
-        say(f"wrote {path}")
+    if report is None or not one.graphs:
+        return None
+    data = pictures.gather(one.graphs[0], one.machine, numbers=False)
+    own = list(data.lint)
+    # Findings of other traces, and of the launch, are about no node of this graph.
+    findings = tuple(d if d in own else attrs.evolve(d, nodes=()) for d in found)
+    data = attrs.evolve(
+        data,
+        title=one.title,
+        lint=attrs.evolve(found, diagnostics=findings),
+        numbers_note="not compared: it ran on the script's own data, and the script judges the numbers",
+    )
+    path = Path(report, f"{stem}.html")
+    write_report(path, data)
+    say(f"wrote {path}")
+    return IndexRow.of(data, source=Path(script).name, page=path.name)

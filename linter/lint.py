@@ -18,7 +18,7 @@ from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
 from .suppressions import split_suppressed, suppressions_of
 
-__all__ = ["explain", "lint_facts", "lint_graph"]
+__all__ = ["explain", "in_order", "lint_facts", "lint_graph"]
 
 
 def lint_graph(
@@ -61,8 +61,8 @@ def lint_graph(
     kept += [d for rule in chosen if rule.code not in ran for d in _run(rule, after, values[rule.code])]
     return LintReport(
         title=graph.kernel if title is None else title,
-        diagnostics=tuple(sorted(kept, key=_order)),
-        suppressed=tuple(sorted(suppressed, key=_order)),
+        diagnostics=in_order(kept),
+        suppressed=in_order(suppressed),
     )
 
 
@@ -81,6 +81,11 @@ def lint_facts(
         rule = judging.get(fact.kind)
         if rule is not None and rule.of_fact is not None:
             found.append(rule.finding(rule.of_fact(fact)))
+    return in_order(found)
+
+
+def in_order(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Findings in the order of a report."""
     return tuple(sorted(found, key=_order))
 
 

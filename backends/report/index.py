@@ -104,7 +104,7 @@ def summary(rows: Sequence[IndexRow], failures: Sequence[Failure]) -> str:
     wrong = sum(row.is_wrong for row in rows)
     parts = [plural(len(rows), "launch", "launches")]
     parts += [f"{plural(len(failures), 'failure')} to report"] if failures else []
-    parts += [f"{wrong} with something wrong" if wrong else "nothing wrong"] if rows else []
+    parts += [f"{wrong} with something wrong"] if wrong else ["nothing wrong"] if rows and not failures else []
     warned = sum(row.warnings for row in rows)
     return ", ".join([*parts, *([plural(warned, "warning")] if warned else [])])
 

@@ -154,9 +154,11 @@ def _import_failure(source: str, error: BaseException, file: Path | None = None)
         place = Location(str(file), _line_of_null(file))  # Python says neither file nor line
     places = [("here", place)] if place else []
     what = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else raised(error)
-    return KernelFileError(
-        f"cannot import {source}: {what}", help="the file must import without errors; run it with python", places=places
-    )
+    missing = (error.name or "") if isinstance(error, ImportError) else ""
+    help = "the file must import without errors; run it with python"
+    if missing.partition(".")[0] == "triton":
+        help = f"a script of Triton kernels is run by another command: kernscope triton {source}"
+    return KernelFileError(f"cannot import {source}: {what}", help=help, places=places)
 
 
 def _line_of_null(file: Path) -> int:

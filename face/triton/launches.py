@@ -16,7 +16,7 @@ from ...ir.graph import Graph
 from ...ir.launch_facts import LaunchFact
 from ...ir.ops import OPERATIONS
 from ...ir.source.location import Location
-from ...linter import Diagnostic, LintReport, lint_facts, lint_graph
+from ...linter import Diagnostic, LintReport, in_order, lint_facts, lint_graph
 from ...linter.suppressions import split_suppressed, suppressions_of
 from ...machine.description import Machine
 from ...memory.liveness import Liveness
@@ -210,7 +210,7 @@ class LaunchResult:
         kept, hidden, _ = split_suppressed(more, [s for trace in self.examined for s in suppressions_of(trace.graph)])
         found |= {str(d): d for d in kept}
         silenced |= {str(d): d for d in hidden}
-        return LintReport(self.title, tuple(found.values()), tuple(silenced.values()), open_questions)
+        return LintReport(self.title, in_order(found.values()), in_order(silenced.values()), open_questions)
 
     @cached_property
     def _facts(self) -> tuple[list[LaunchFact], tuple[str, ...]]:

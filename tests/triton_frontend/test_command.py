@@ -360,3 +360,30 @@ def kernel(x_ptr: tl.const, out_ptr, N: tl.constexpr, BAD: tl.constexpr):
         with pytest.raises(ks.KernscopeError, match=r"Cannot store to a constant pointer[\s\S]*constant\.py:10"):
             kernel[(1,)](x, x, 4, True)
     assert x.tolist() == [1, 2, 3, 4]
+
+
+def test_the_page_of_a_launch_has_all_that_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What only the data told as well as what the graph tells; and the index counts it, and leads there."""
+    monkeypatch.chdir(tmp_path)
+    Path("faulty.py").write_text(FAULTY)
+    assert run("--report", "pages", "faulty.py") == 1
+    page, index = (Path("pages", name).read_text() for name in ("001-faulty.html", "index.html"))
+    for code in ("KS501", "KS802", "KS803"):
+        assert f"{code} error<" in page
+    assert "the script judges the numbers" in page and "No findings" not in page
+    assert 'href="001-faulty.html"' in index and "faulty(3,)" in index and "1 with something wrong" in index
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["lint", "report", "schedule"])
+def test_other_commands_name_the_one_for_triton(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that imports triton is run by `kernscope triton`, and the help that says so is true."""
+    monkeypatch.chdir(tmp_path)
+    Path("faulty.py").write_text(f"# A kernel.\n{FAULTY}")
+    assert main([command, "faulty.py"]) == 2
+    out, err = capsys.readouterr()
+    assert "kernscope triton faulty.py" in out + err
