@@ -123,7 +123,7 @@ def test_the_summary_counts_rows_failures_and_warnings(tmp_path: Path) -> None:
             (),
             "3 launches, 2 with something wrong, 2 warnings",
         ),
-        ([row(warnings=1)], (bad,), "1 launch, 1 failure to report, nothing wrong, 1 warning"),
+        ([row(warnings=1)], (bad,), "1 launch, 1 failure to report, 1 warning"),
         ([], (bad, bad), "0 launches, 2 failures to report"),
         ([], (), "0 launches"),
     ):
