@@ -37,9 +37,8 @@ class FrontPoint:
 
 
 def front_plot(points: Sequence[FrontPoint], title: str, note: str, suffix: str) -> bytes:
-    """The picture's bytes: scratch to the right, makespan up, the front as steps, its points numbered and named
-    below. ``suffix`` is
-    ``.svg``, ``.png`` or ``.pdf``. The same points give the same bytes."""
+    """The picture's bytes: scratch to the right, makespan up, the front as steps, its points numbered and named below.
+    ``suffix`` is ``.svg``, ``.png`` or ``.pdf``. The same points give the same bytes."""
     figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=_DPI, layout="constrained")
     FigureCanvasAgg(figure)
     axes: Any = figure.add_subplot()

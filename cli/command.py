@@ -16,6 +16,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, as click does."""
+        if ctx.resilient_parsing:  # a line that is still being typed
+            return super().parse_args(ctx, args)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for parameter, times in Counter(order).items():
             if times > 1 and isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag):

@@ -14,7 +14,7 @@ import click
 from ..backends.execution.comparison import error_text
 from ..backends.report.comparison import comparison_lines
 from ..backends.report.data import ReportData
-from ..backends.report.page import check_page, write_report
+from ..backends.report.page import PAGE_SUFFIXES, check_page, write_report
 from ..face import presentation as pictures
 from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
@@ -93,7 +93,9 @@ def report(
     """
     shown = tuple(dict.fromkeys(policies)) or LADDER
     if every or os.path.isdir(options["target"]):
-        _check_alone(against=against, **options)
+        _check_alone(against, against_launch, against_arguments, **options)
+        if output is not None and Path(output).suffix.lower() in PAGE_SUFFIXES and not os.path.isdir(output):
+            raise OptionError(f"-o {output} with all launches", help="it names their folder: -o reports")
         asked = ReportAll(
             target=options["target"],
             folder=output or "reports",
@@ -160,9 +162,12 @@ def report(
         context.exit(1)
 
 
-def _check_alone(*, ranks: int | None, grid: Grid, arguments: Sequence[str], against: str | None, **_: Any) -> None:
+def _check_alone(
+    *against: str | Sequence[str] | None, ranks: int | None, grid: Grid, arguments: Sequence[str], **_: Any
+) -> None:
     """Raise ``OptionError`` for options that speak of one launch."""
-    given = {"--arg": arguments, "--ranks": ranks, "--grid": grid, "--against": against}
+    named = ("--against", "--against-launch", "--against-arg")
+    given = {"--arg": arguments, "--ranks": ranks, "--grid": grid, **dict(zip(named, against, strict=True))}
     wrong = [option for option, value in given.items() if value]
     if wrong:
         raise OptionError(f"{wrong[0]} with all launches", help="name one kernel: file.py::kernel, without --all")

@@ -14,6 +14,7 @@ from ..backends.report.index import IndexRow, by_urgency, summary, write_index
 from ..face.launch_job import Found
 from ..face.lint_files import Configurations, lint_targets
 from ..face.report_job import ReportJob
+from ..ir.forms.counts import plural
 from ..ir.output import check_output, output_error
 from ..linter.findings import Failure
 from ..machine.units import format_ps
@@ -83,7 +84,7 @@ class ReportAll:
                 click.echo(failure.debug, err=True, nl=False)
         for text in notes:
             note(text, err=True)
-        note(f"wrote {index} and {len(rows)} pages")
+        note(f"wrote {index} and {plural(len(rows), 'page')}")
         if show is not None:
             show(index)
         return 2 if failures or any(row.numbers == "failed" for row in rows) else int(any(row.is_wrong for row in rows))

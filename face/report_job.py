@@ -95,4 +95,4 @@ class ReportJob(LaunchJob[IndexRow]):
 def _plain(text: str) -> str:
     """A part of a file's name that says a text, and no other text."""
     plain = re.sub(r"[^0-9A-Za-z_-]", "_", text)
-    return plain if plain == text else f"{plain}-{zlib.crc32(text.encode()):08x}"
+    return plain if plain == text else f"{plain}-{zlib.crc32(os.fsencode(text)):08x}"

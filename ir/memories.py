@@ -12,10 +12,13 @@ import attrs
 from .layout import Shape
 from .tables import IntArray
 
-__all__ = ["HBM", "TCM", "Memory", "held_bytes"]
+__all__ = ["HBM", "MOST_PARTITIONS", "TCM", "Memory", "held_bytes"]
 
 #: The names that the founding accelerator gives its two memories.
 HBM, TCM = "hbm", "tcm"
+
+#: A tile of one row takes as much as one of so many rows: what columns of int64 hold for tiles of any size.
+MOST_PARTITIONS = 1 << 14
 
 _Size = TypeVar("_Size", int, IntArray)
 
@@ -35,7 +38,8 @@ def held_bytes(nbytes: _Size, align: _Size, rows: _Size, partitions: _Size) -> _
 @attrs.frozen
 class Memory:
     """A memory: ``bytes`` is the capacity that one rank has of it, ``align`` what sizes are rounded up to.
-    ``partitions``: axis 0 of a tile lies across so many (0: there are none), each with its part of the bytes.
+    ``partitions``: axis 0 of a tile lies across so many (0: there are none, ``MOST_PARTITIONS`` at the most), each with
+    its part of the bytes.
 
     A global memory is shared by all ranks and takes whatever tensors there are: its capacity is 0, which stands for no
     limit, and nothing is allocated there.

@@ -16,7 +16,7 @@ from pathlib import Path
 import attrs
 
 from ..ir.errors import MachineError, OptionError, did_you_mean, shown
-from ..ir.memories import Memory
+from ..ir.memories import MOST_PARTITIONS, Memory
 from ..ir.ops import OPERATIONS, Kind
 from ..ir.target import OPPOSITE, Reach, Target
 from .first_format import first_path, is_first, second_path, without_first
@@ -318,7 +318,9 @@ def _memory_mistakes(machine: Machine) -> Iterator[tuple[str, str]]:
             yield f"{path}.bytes_per_ns", "only what ranks share has a rate; engines have their own"
         elif part.scope == "level" and part.bytes_per_ns is None:
             yield f"{path}.bytes_per_ns", "is missing"
-        if part.partitions and part.bytes and part.bytes % part.partitions:
+        if (part.partitions or 0) > MOST_PARTITIONS:
+            yield f"{path}.partitions", f"must be at most {MOST_PARTITIONS:,}"
+        elif part.partitions and part.bytes and part.bytes % part.partitions:
             yield f"{path}.partitions", f"must divide the bytes, {part.bytes}"
         if part.scope != "rank" and part.partitions is not None:
             yield f"{path}.partitions", 'only a memory of scope "rank" has partitions'

@@ -23,10 +23,10 @@ from .sections import details
 from .source import LineTable
 from .strip import size_line, strip
 
-__all__ = ["ReportData", "check_page", "report_html", "save_page", "write_report"]
+__all__ = ["PAGE_SUFFIXES", "ReportData", "check_page", "report_html", "save_page", "write_report"]
 
 #: What browsers take for a page.
-_SUFFIXES = (".html", ".htm")
+PAGE_SUFFIXES = (".html", ".htm")
 _HERE = Path(__file__).parent
 
 
@@ -96,7 +96,7 @@ def check_page(path: str | os.PathLike[str]) -> None:
     one there: browsers go by the extension."""
     check_output(path)
     suffix = Path(path).suffix
-    if suffix and suffix.lower() not in _SUFFIXES:
+    if suffix and suffix.lower() not in PAGE_SUFFIXES:
         better = Path(path).with_suffix(".html")
         raise output_error(path, f"a report is an HTML page, not {suffix}", help=f"name it {better}")
 

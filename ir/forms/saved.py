@@ -29,7 +29,7 @@ from ..dtypes import DType
 from ..errors import GraphFormatError, KernscopeError
 from ..indices import Index
 from ..layout import Layout, Shape
-from ..memories import Memory
+from ..memories import MOST_PARTITIONS, Memory
 from ..ops import OPERATIONS, Kind
 from ..output import check_output, write_output
 from ..tables import (
@@ -288,9 +288,9 @@ def _of(kind: type, value: Any) -> Any:
     return value
 
 
-def _integer(value: Any, low: int = -_LARGEST) -> int:
+def _integer(value: Any, low: int = -_LARGEST, high: int = _LARGEST) -> int:
     number: int = _of(int, value)
-    if not low <= number <= _LARGEST:
+    if not low <= number <= high:
         raise _bad(f"the number {number:,} is out of range" if abs(number) < 10**30 else "a number out of range")
     return number
 
@@ -342,7 +342,7 @@ def _memory(entry: Any) -> Memory:
         bytes=_integer(values.pop("bytes"), 0),
         align=_integer(values.pop("align"), 1),
         is_global=_of(bool, values.pop("is_global")),
-        partitions=_integer(values.pop("partitions", 0), 0),
+        partitions=_integer(values.pop("partitions", 0), 0, MOST_PARTITIONS),
     )
     if values:
         raise _bad("a memory that no machine has")

@@ -51,6 +51,11 @@ def _logb(x: Array) -> Array:
     return np.where(x == 0, -np.inf, np.where(np.isinf(x), np.inf, np.where(np.isnan(x), x, exponent)))
 
 
+def _round_half_away(x: Array) -> Array:
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x).astype(x.dtype), whole)
+
+
 _ONE: dict[str, tuple[Callable[..., Any], str]] = {
     "lgamma": (_of_scipy("gammaln"), "Logarithm of the size of the gamma function"),
     "tgamma": (_of_scipy("gamma"), "Gamma function"),
@@ -69,20 +74,31 @@ _ONE: dict[str, tuple[Callable[..., Any], str]] = {
     "sinpi": (_sinpi, "Sine of pi times x"),
     "cospi": (_cospi, "Cosine of pi times x"),
     "logb": (_logb, "Exponent to base 2, as a float"),
+    "round_half_away": (_round_half_away, "Nearest whole number, halves away from zero"),
 }
 
 
 def _remainder(x: Array, y: Array) -> Array:
-    # Of twice the divisor first, which tells whether the quotient is odd; all steps are exact.
+    # Of twice the divisor first, which tells whether the quotient is odd; all steps are exact
+    # (Sun's fdlibm, `e_remainder.c`).
     size = np.abs(y)
     rest = np.fmod(np.abs(x), 2 * size)
-    return np.asarray(np.copysign(1.0, x).astype(x.dtype) * (rest - np.rint(rest / size) * size))
+    above = rest + rest > size
+    rest = np.where(above, rest - size, rest)
+    rest = np.where(above & (rest + rest >= size), rest - size, rest)
+    return np.asarray(np.copysign(1.0, x).astype(x.dtype) * rest)
+
+
+def _ldexp(x: Array, exponent: Array) -> Array:
+    # From the smallest subnormal number to the largest one of f64 there are fewer than 5,000 powers.
+    return np.asarray(np.ldexp(x, np.clip(exponent, -5000, 5000).astype(np.int32)))
 
 
 _TWO: dict[str, tuple[Callable[..., Any], str]] = {
     "jn": (_of_scipy("jv"), "Bessel function of the first kind, of an order"),
     "yn": (_of_scipy("yv"), "Bessel function of the second kind, of an order"),
     "remainder": (_remainder, "What is left of x less the nearest multiple of y"),
+    "ldexp": (_ldexp, "x times a power of two, rounded once"),
 }
 
 for _name, (_compute, _what) in _TWO.items():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -82,6 +85,19 @@ def test_every_launch_has_a_page_and_what_is_wrong_comes_first(kernscope, folder
     assert "exit status 3" in done.err and "kernel idle is not reported: it has no launch" in done.err
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="file names are Unicode there")
+def test_a_file_whose_name_is_no_text_has_a_page(kernscope, write):
+    """Names are bytes on Linux: each has a page that a browser finds."""
+    folder = Path("odd")
+    folder.mkdir()
+    shutil.copy(write(KERNELS), os.fsencode(folder) + b"/odd\xff.py")
+    done = kernscope("report", folder, "--no-run", "--launch", "right", "-o", "pages")
+    assert done.status == 0, done.err
+    assert done.out.endswith("and 1 page\n")
+    ((_, page),) = index(Path("pages"))
+    assert Path("pages", page).is_file()
+
+
 def test_the_pages_say_nothing_of_where_they_were_made(kernscope, folder, tmp_path):
     """No path of the machine, no script in the index, and links that hold after the folder was moved."""
     kernscope("report", folder, "-o", "pages")
@@ -131,6 +147,9 @@ def test_names_that_look_alike_in_a_file_name_have_pages_of_their_own(kernscope,
         (["--ranks", "2"], "--ranks"),
         (["--grid", "2"], "--grid"),
         (["--against", "before.ksg"], "--against"),
+        (["--against-launch", "small"], "--against-launch"),
+        (["--against-arg", "tile=4"], "--against-arg"),
+        (["-o", "page.html"], "-o page.html"),
     ],
 )
 def test_options_of_one_launch_are_refused(kernscope, folder, options, named):

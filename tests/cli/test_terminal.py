@@ -131,6 +131,7 @@ def test_names_are_completed(good: Path):
     assert complete("schedule", f"{good}::") == [f"{good}::plus_one"]
     assert complete("schedule", str(good), "--launch", "") == ["small", "wide"]
     assert complete("lint", str(good), "--launch", "w") == ["wide"]
+    assert complete("schedule", str(good), "--launch", "small", "--launch", "w") == ["wide"]
     assert complete("schedule", f"{good}::other", "--launch", "") == []
     assert complete("schedule", "x.py", "--machine", "") == list(machine_names())
     assert complete("machine", "ahbm-m") == ["ahbm-mesh"]

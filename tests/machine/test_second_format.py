@@ -338,6 +338,8 @@ def test_what_is_taken_of_one_partition_is_taken_of_all(tmp_path: Path) -> None:
     assert plain.storage(2).held_bytes == 64 * 4
     with pytest.raises(MachineError, match="must divide the bytes"):
         parse_machine(RICH.replace("partitions = 128", "partitions = 129"), "m")
+    with pytest.raises(MachineError, match="must be at most 16,384"):
+        parse_machine(RICH.replace("partitions = 128", "partitions = 16385"), "m")
 
 
 #: Products whose left operand comes out of one memory and whose right one out of another.

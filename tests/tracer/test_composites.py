@@ -278,3 +278,18 @@ def test_tiles_that_do_not_fit_are_refused_before_anything_is_recorded(
 
     graph = ks.trace(kernel, ks.hbm((8, 4), "f32"), ks.hbm((4, 6), "f32"))
     assert left_behind and len(graph) == 0
+
+
+@pytest.mark.parametrize("which", ["a", "b", "view"])
+def test_a_product_is_not_added_to_one_of_its_operands(which: str) -> None:
+    """Tiles of it would be read after they were written; a view is as little its own as the whole."""
+
+    def kernel(a: Any) -> None:
+        square, other = tl.load(a), tl.zeros((6, 6), "f32")
+        operands = (other, square) if which == "b" else (square, other)
+        acc = tl.trans(square) if which == "view" else square
+        with pytest.raises(ks.ArgumentError, match="over one of its operands"):
+            tl.composite("gemm", *operands, tile=(3, 3, 3), acc=acc)
+        tl.composite("gemm", *operands, tile=(3, 3, 3), acc=tl.zeros((6, 6), "f32"))
+
+    ks.trace(kernel, ks.hbm((6, 6), "f32"))

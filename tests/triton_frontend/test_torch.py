@@ -215,7 +215,7 @@ def test_microscaling_numbers_are_packed_by_two(session: SessionState) -> None:
     """Along a dimension, the first one in the low bits; an odd one comes back alone."""
     mxfp = importlib.import_module("triton.tools.mxfp")
     made = mxfp.MXFP4Tensor(size=(3, 5)).random()
-    for dim in (0, 1):
+    for dim in (0, 1, -1, -2):
         packed = made.to_packed_tensor(dim)
         assert packed.shape[dim] == (made.data.shape[dim] + 1) // 2
         assert torch.equal(packed.select(dim, 0) & 15, made.data.select(dim, 0))

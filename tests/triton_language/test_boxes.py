@@ -63,6 +63,31 @@ def test_boxes_are_those_of_a_loop(begins: str, ends: str, rows: int, cols: int,
         same_in_turn(made, {"x_ptr": x, "o_ptr": out})
 
 
+def filled(o_ptr, bias_ptr, row, col, end, R: tl.constexpr, C: tl.constexpr):  # type: ignore[no-untyped-def]
+    r, c = tl.arange(0, R)[:, None], tl.arange(0, C)[None, :]
+    mask = (r >= row) & (c >= col) & (r < end)
+    at = o_ptr + tl.program_id(0) * 3 * R * C + r * C + c
+    tl.store(at, 5.0, mask=mask)
+    tl.store(at + R * C, (tl.program_id(0) + c).to(tl.float32), mask=mask)
+    tl.store(at + 2 * R * C, tl.load(bias_ptr + r) + tl.zeros((R, 1), tl.float32), mask=mask)
+
+
+@pytest.mark.parametrize(("row", "col", "end"), [(0, 0, 4), (2, 0, 4), (0, 3, 4), (1, 7, 3), (3, 1, 4), (4, 0, 4)])
+def test_what_does_not_vary_along_an_axis_is_stored_where_a_mask_leaves_it(row: int, col: int, end: int) -> None:
+    """A number, a row and a column, in boxes that do not begin where their tile does."""
+    lanes, r, c = 3, 4, 8
+    out = np.zeros((lanes, 3, r, c), np.float32)
+    bias = RNG.standard_normal(r).astype(np.float32)
+    wanted = out.copy()
+    for lane in range(lanes):
+        wanted[lane, 0, row:end, col:] = 5
+        wanted[lane, 1, row:end, col:] = lane + np.arange(c)[col:]
+        wanted[lane, 2, row:end, col:] = bias[row:end, None]
+    made = launched(filled, lanes, out, bias, row, col, end, R=r, C=c)
+    np.testing.assert_array_equal(out, wanted)
+    same_in_turn(made, {"o_ptr": out})
+
+
 def added(x_ptr, o_ptr, n, N: tl.constexpr, HOW: tl.constexpr):  # type: ignore[no-untyped-def]
     i = tl.program_id(0) * N + tl.arange(0, N)
     x = tl.load(x_ptr + i, mask=i < n, other=0)

@@ -35,11 +35,12 @@ def three(x_ptr, y_ptr, z_ptr, o_ptr, F: tl.constexpr, N: tl.constexpr):  # type
 
 def of(name: str, *operands: Any, result: Any = None) -> Any:
     """What a function of `libdevice` makes of arrays, in a launch and in the run of its graph."""
-    out = np.zeros(len(operands[0]), operands[0].dtype if result is None else result)
+    size = 1 << (len(operands[0]) - 1).bit_length()  # a line has a power of two of elements
+    out = np.zeros(size, operands[0].dtype if result is None else result)
     kernel = {1: one, 2: two, 3: three}[len(operands)]
-    made = launched(kernel, 1, *operands, out, F=LIBDEVICE[name], N=len(out))
+    made = launched(kernel, 1, *(np.resize(x, size) for x in operands), out, F=LIBDEVICE[name], N=size)
     same_in_turn(made, {"o_ptr": out})
-    return out
+    return out[: len(operands[0])]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -136,12 +137,42 @@ def test_the_rest() -> None:
     assert of("ilogb", np.abs(x) + 1, result=np.int32).tolist() == [math.frexp(abs(v) + 1)[1] - 1 for v in x]
     exponent = RNG.integers(-60, 60, 64).astype(np.int32)
     assert of("ldexp", x, exponent).tolist() == [math.ldexp(v, int(n)) for v, n in zip(x, exponent, strict=True)]
+    assert of("fdim", x, y).tolist() == [max(a - b, 0.0) for a, b in zip(x, y, strict=True)]
     a, b = (RNG.integers(-(2**31), 2**31, 64).astype(np.int32) for _ in range(2))
     sums = [int(p) + int(q) for p, q in zip(a, b, strict=True)]
     assert of("hadd", a, b).tolist() == [s >> 1 for s in sums]
     assert of("rhadd", a, b).tolist() == [(s + 1) >> 1 for s in sums]
     c, d = (RNG.integers(0, 1000, 64).astype(np.uint32) for _ in range(2))
     assert of("sad", c, d, c).tolist() == (np.abs(c.astype(int) - d.astype(int)) + c).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_hold_at_the_ends_of_their_type(dtype: Any) -> None:
+    """Powers of two of numbers that are subnormal, infinite, none or zero, by powers far outside of the type; numbers
+    beside one half and next to where there are no halves; infinities."""
+    tiny, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    numbers = np.array([0.0, -0.0, 1.5, -1.5, tiny, -3 * tiny, most, -most, np.inf, np.nan], dtype)
+    for power in (-(2**31), -1200, -300, -24, -1, 0, 1, 300, 1200, 2**31 - 1):
+        found = of("ldexp", numbers, np.full(len(numbers), power, np.int32))
+        with np.errstate(all="ignore"):
+            assert found.tobytes() == np.ldexp(numbers, power).tobytes(), power
+        assert of("scalbn", numbers, np.full(len(numbers), power, np.int32)).tobytes() == found.tobytes()
+    below, whole = np.nextafter(dtype(0.5), dtype(0)), 1 / np.finfo(dtype).eps
+    halves = np.array([below, -below, 0.5, -0.5, 2.5, -2.5, whole + 1, -whole - 1, whole / 2 + 0.5, 0.0], dtype)
+    wanted = [0, 0, 1, -1, 3, -3, whole + 1, -whole - 1, whole / 2 + 1, 0]
+    assert of("round", halves).tolist() == wanted
+    assert of("llround", halves, result=np.int64).tolist() == wanted
+    assert of("rint", halves).tolist() == np.rint(halves).tolist()
+    infinite = (
+        np.array([np.inf, np.inf, -np.inf, 1, 1, np.nan], dtype),
+        np.array([np.inf, 1, 1, np.inf, -np.inf, 1], dtype),
+    )
+    np.testing.assert_array_equal(of("fdim", *infinite), np.array([0, np.inf, 0, 0, np.inf, np.nan], dtype))
+    x, y = np.array([1, -1, most, 3, 5, 7, tiny], dtype), np.array([np.inf, -np.inf, most, 2, 2, -2, most], dtype)
+    assert of("remainder", x, y).tolist() == [math.remainder(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    x = np.array([np.nextafter(dtype(1.5 * v), dtype(0)) for v in np.linspace(1, 2, 257)], dtype)
+    y = np.linspace(1, 2, 257).astype(dtype)
+    assert of("remainder", x, y).tolist() == [math.remainder(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
 
 
 def test_without_scipy_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

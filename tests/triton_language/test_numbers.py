@@ -81,6 +81,17 @@ def counts(x_ptr, m_ptr, o_ptr, N: tl.constexpr, BINS: tl.constexpr):  # type: i
     tl.store(at + BINS, tl.histogram(x, BINS, mask=tl.load(m_ptr + i) != 0))
 
 
+def square(o_ptr, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.arange(0, N)
+    tl.store(o_ptr + i, tl.histogram(i[:, None] + i[None, :], N))
+
+
+def test_a_histogram_is_of_one_dimension() -> None:
+    """Anything else is refused as Triton does, at its line."""
+    with pytest.raises(TritonCompileError, match=r"histogram of shape \(4, 4\)"):
+        launched(square, 1, np.zeros(4, np.int32), N=4)
+
+
 def test_a_histogram_counts_what_is_in_its_bins() -> None:
     """With and without a mask, a program each; it needs the bytes of its counts, not of a table of hits."""
     x, mask = RNG.integers(-2, 20, (3, 4096)).astype(np.int32), RNG.integers(0, 2, (3, 4096)).astype(np.int8)

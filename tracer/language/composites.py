@@ -110,6 +110,11 @@ def gemm(
                 help=f"acc is added to in {wide}: out_dtype={str(wide)!r}",
             )
         check_destination(recorder, "composite(acc=)", acc, (m, n), wide)
+        if acc.storage in (left.storage, right.storage):
+            raise ArgumentError(
+                "composite(acc=): the product would be written over one of its operands",
+                help="give a handle of its own",
+            )
         result = accumulator = acc
     # A streamed transposed operand keeps its rows: the buffer of b holds (n, k) and is read as (k, n).
     left = _buffered(recorder, left, a, (tk, tm) if trans_a else (tm, tk), int(stages))

@@ -76,6 +76,7 @@ class MXFP4Tensor(_Encoded):
         """Two elements a byte along a dimension, the first one in the low bits; an odd one beside zero."""
         torch: Any = sys.modules["torch"]
         data = self.data
+        dim %= data.dim()
         if data.shape[dim] % 2:
             shape = list(data.shape)
             shape[dim] = 1
@@ -86,6 +87,7 @@ class MXFP4Tensor(_Encoded):
     def unpack_packed_tensor(self, packed_tensor: Any, dim: int, original_shape: Any) -> Any:
         """A byte an element again."""
         torch: Any = sys.modules["torch"]
+        dim %= packed_tensor.dim()
         both = torch.stack([packed_tensor & 15, packed_tensor >> 4], dim + 1).flatten(dim, dim + 1)
         return both.narrow(dim, 0, original_shape[dim]).type(torch.uint8)
 

@@ -47,8 +47,9 @@ def reciprocal(x: Any) -> Value:
 
 
 def positive_difference(x: Any, y: Any) -> Value:
-    """``x - y`` where that is above 0, else 0."""
-    return elementwise("maximum", elementwise("sub", lift(x), y), 0.0)
+    """``x - y`` where that is above 0, else 0; also of two infinities."""
+    x = lift(x)
+    return elementwise("where", elementwise("le", x, y), 0.0, elementwise("sub", x, y))
 
 
 def saturated(x: Any) -> Value:
@@ -67,14 +68,6 @@ def norm(*components: Any) -> Value:
     for component in components[1:]:
         total = elementwise("hypot", total, component)
     return total
-
-
-def scaled(x: Any, exponent: Any) -> Value:
-    """``x`` times a power of two: in two steps, so that neither overflows alone."""
-    half = elementwise("shr", lift(exponent), 1)
-    rest = elementwise("sub", exponent, half)
-    x = elementwise("mul", lift(x), elementwise("exp2", half))
-    return elementwise("mul", x, elementwise("exp2", rest))
 
 
 def halved(mean: str, correct: str) -> Callable[..., Value]:
@@ -106,12 +99,6 @@ def to_type(name: str, before: str = "") -> Callable[[Any], Value]:
 def counted(name: str) -> Callable[[Any], Value]:
     """A number of bits, as an i32."""
     return lambda x: cast(elementwise(name, lift(x)), np.dtype(np.int32))
-
-
-def away_from_zero(x: Any) -> Value:
-    """Rounded to an i64, halves away from zero."""
-    size = elementwise("floor", elementwise("add", elementwise("abs", lift(x)), 0.5))
-    return cast(elementwise("copysign", size, x), np.dtype(np.int64))
 
 
 def exponent_of(x: Any) -> Value:
@@ -146,15 +133,15 @@ LIBDEVICE: dict[str, Any] = {
     "double2float_rn": to_type("float32"),
     **{name: counted(name) for name in ("clz", "popc", "ffs")},
     "brev": function("brev"),
-    **{name: two(name) for name in ("jn", "yn", "remainder")},
+    **{name: two(name) for name in ("jn", "yn", "remainder", "ldexp")},
     "hadd": halved("and", "add"),
     "rhadd": halved("or", "sub"),
     "sad": distance,
-    "ldexp": scaled,
-    "scalbn": scaled,
+    "scalbn": two("ldexp"),
     "ilogb": exponent_of,
     "llrint": to_type("int64", "round"),
-    "llround": away_from_zero,
+    "round": function("round_half_away"),
+    "llround": to_type("int64", "round_half_away"),
     "rcbrt": reciprocal_of(FUNCTIONS["cbrt"]),
     "rhypot": reciprocal_of(norm),
     "norm3d": norm,

@@ -252,6 +252,8 @@ def gather(src: Any, index: Any, axis: Any) -> Value:
 def histogram(input: Any, num_bins: Any, mask: Any = None) -> Value:
     """``tl.histogram``: how many elements are each of ``0, 1, ...``."""
     x, bins = lift(input), int(bare(num_bins))
+    if len(x.shape) != 1:
+        raise Running.tracing.refused(f"histogram of shape {x.shape}", "it takes one dimension: tl.ravel(x)")
     given = [x] if bare(mask) is None else [x, shapes.broadcast_to(lift(mask), *x.shape)]
     static, lanes = (("bins", bins), ("axis", 0)), {"bins": bins, "axis": 1}
     found: Value = Running.tracing.computed("histogram", given, _I32, (bins,), static, lanes)

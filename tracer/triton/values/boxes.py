@@ -57,7 +57,9 @@ class LaneBox:
         if len(tiles) > 1:
             tiles = tiles[self.lanes]
             tiles = tiles[-1:] if len(self.base) == 1 else tiles
-        found: Array = tiles[(slice(None), *self.tile)]
+        # A size of 1 stands for the whole axis: it does not vary there.
+        cut = (part if size > 1 else slice(None) for part, size in zip(self.tile, tiles.shape[1:], strict=True))
+        found: Array = tiles[(slice(None), *cut)]
         return found
 
     def _in_steps(self, step: int) -> Array:
