@@ -398,8 +398,13 @@ def _elementwise(machine: Machine, unit: Elementwise, task: _Task) -> tuple[Frac
     assert counted is not None
     dtype = (task.reads[0] if task.reads else counted).layout.dtype.name
     listed, default = dict(unit.cycles.listed), unit.cycles.default
-    of_class = listed.get(str(operation.cost), default)
-    each = default if operation.cost == _UNLISTED else listed.get(operation.name, of_class)
+    made_of = (
+        [operation] if operation.name in listed or not operation.parts else [OPERATIONS[p] for p in operation.parts]
+    )
+    each = sum(
+        (default if o.cost == _UNLISTED else listed.get(o.name, listed.get(str(o.cost), default)) for o in made_of),
+        Fraction(0),
+    )
     each *= dict(unit.dtype.listed).get(dtype, unit.dtype.default)
     full = [t.memory for t in task.reads if task.result is not None and t.layout.size == task.result.layout.size]
     twice = [memory for memory in full if full.count(memory) > 1]

@@ -123,12 +123,19 @@ def _elementwise(machine: Machine, unit: Elementwise, job: Job) -> Took:
     operation, amount = job.operation, job.work[0]
     if operation.work_kind is WorkKind.BYTES:  # a move between memories
         amount = -(-amount // job.dtype.itemsize)
-    each = unit.cycles.of(operation.name, str(operation.cost)) * unit.dtype.of(job.dtype.name)
+    each = _cycles(unit, operation) * unit.dtype.of(job.dtype.name)
     if job.both_in in unit.both_in:
         each *= unit.both_in[job.both_in].of(job.dtype.name)
     cycles = unit.startup_cycles + _steps(unit, amount, job) * each
     cycle = machine.engine_cycle_ps(unit)
     return cycles * cycle, (cycles + unit.latency_cycles) * cycle
+
+
+def _cycles(unit: Elementwise, operation: Operation) -> Fraction:
+    """What an element costs: of an operation made of others, and not listed itself, what all of them do."""
+    if operation.parts and not unit.cycles.lists(operation.name):
+        return sum((_cycles(unit, OPERATIONS[part]) for part in operation.parts), Fraction(0))
+    return unit.cycles.of(operation.name, str(operation.cost))
 
 
 def _steps(unit: Elementwise, elements: int, job: Job) -> int:

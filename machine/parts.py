@@ -91,6 +91,10 @@ class Table:
     default: Fraction
     listed: tuple[tuple[str, Fraction], ...] = ()
 
+    def lists(self, name: str) -> bool:
+        """Whether a name has a number of its own."""
+        return any(key == name for key, _ in self.listed)
+
     def of(self, *names: str) -> Fraction:
         """The number of the first of the names that is listed, else the default."""
         for name in names:

@@ -129,4 +129,7 @@ def _steps(part: Matmul | Elementwise, node: ks.Node, operation: Any) -> Fractio
     elements = node.work[0]
     if node.op == "move":
         elements = math.ceil(elements / node.dtype.itemsize)
-    return math.ceil(elements / part.lanes) * part.cycles.of(node.op, str(operation.cost))
+    steps = math.ceil(elements / part.lanes)
+    if node.op == "exp_fma" and node.op not in dict(part.cycles.listed):
+        return steps * (part.cycles.of("fma", "simple") + part.cycles.of("exp", "transcendental"))
+    return steps * part.cycles.of(node.op, str(operation.cost))

@@ -62,7 +62,7 @@ class _Passes:
             tl.dot(self.ones, tl.load(row, out=into), out=there)
             for row, into, there in zip((b, c), own.rows, own.spread, strict=True)
         ]
-        tl.exp(tl.mul(delta, own.a, out=own.decay), out=own.decay)
+        tl.exp_fma(delta, own.a, 0.0, out=own.decay)
         tl.mul(weighted, spread[0], out=own.term)
         tl.recurrence(own.decay, own.term, initial, axis=1, out=own.h)
         tl.add(total, tl.mul(own.h, spread[1], out=own.shown), out=total)

@@ -129,11 +129,13 @@ def _elementwise(
     *,
     result: DType | None = None,
     linear: Linear | None = None,
+    parts: tuple[str, ...] = (),
     public: bool = True,
 ) -> Callable[[Callable[..., Array]], Operation]:
     """Declare an elementwise operation: ``operand_rule`` gives the dtype that the operands are brought to, which is
-    the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it. One that
-    is not ``public`` is for front ends: ``tl`` does not have it."""
+    the result's too unless ``result`` names another; ``cost`` is its class, for machines that do not list it; it costs
+    what its ``parts`` cost there, where it has some. One that is not ``public`` is for front ends: ``tl`` does not have
+    it."""
 
     def declare(body: Callable[..., Array]) -> Operation:
         operation_name = body.__name__.rstrip("_")
@@ -155,6 +157,7 @@ def _elementwise(
                 kind=Kind.ELEMENTWISE,
                 cost=cost,
                 linear=linear,
+                parts=parts,
                 log=f"math/{operation_name}",
                 rule=rule,
                 evaluate=evaluate,
@@ -278,6 +281,10 @@ def abs_(x: Array) -> Array:
 def fma(a: Array, b: Array, c: Array) -> Array:
     """``a * b + c`` with the product exact: floats through f64, f64 rounded once. Example: ``tl.fma(x, scale,
     shift)``."""
+    return _fma(a, b, c)
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
     if a.dtype.kind != "f":
         return a * b + c
     return fused(a, b, c) if a.dtype == np.float64 else a.astype(np.float64) * b + c
@@ -297,6 +304,14 @@ def mulhi(a: Array, b: Array) -> Array:
 def exp(x: Array) -> Array:
     """e to the power x. Example: ``p = tl.exp(s - m)``."""
     return np.exp(x)
+
+
+@_elementwise(_transcendental, Cost.TRANSCENDENTAL, parts=("fma", "exp"))
+def exp_fma(x: Array, scale: Array, shift: Array) -> Array:
+    """e to the power ``x * scale + shift``: one instruction of engines that list it, such as NKI's ``activation``.
+    Example: ``decay = tl.exp_fma(delta, rate, 0.0)``."""
+    power: Array = np.exp(_fma(x, scale, shift).astype(x.dtype))
+    return power
 
 
 @_elementwise(_transcendental, Cost.TRANSCENDENTAL)

@@ -159,7 +159,8 @@ class Operation:
     ``copies``, that it writes its operand, unchanged, to a place that is named. ``by_index``: its last operand is an
     index tile, which says when it is executed which rows (along its ``axis``) of its view of the global memory it
     accesses. ``atomic``: each element is read and changed there as one step, whoever else does so. ``like`` names the
-    plain operation that engines list which carry this one out, too.
+    plain operation that engines list which carry this one out, too; ``parts`` the operations that it takes, one after
+    the other, where an engine does not list it by name.
     ``log`` is the log entry ``kind/name``, empty for a node without one. ``asynchronous`` operations let the CPU go on
     after their issue under the ``lazy`` policy. ``public`` operations have a function of ``tl`` that is made from the
     declaration, named ``function``; the others have functions of their own there.
@@ -183,6 +184,7 @@ class Operation:
     copies: bool = False
     by_index: bool = False
     like: str = ""
+    parts: tuple[str, ...] = ()
     atomic: bool = False
     asynchronous: bool = False
     public: bool = True

@@ -250,6 +250,15 @@ def test_fma_rounds_once(dtype: DType) -> None:
     same_bits(evaluate("fma", a, b, c), exact)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_exp_fma_is_the_exponential_of_a_sum_that_no_one_sees(dtype: DType) -> None:
+    """Not rounded to the operands' dtype on the way: the bits are those of `exp` of an f32 `fma`, of f64 of its own."""
+    x, scale, shift = (floats(dtype, seed=s)[6:] for s in (18, 19, 20))
+    inner = evaluate("fma", *(v.astype(wide(dtype)) for v in (x, scale, shift)))
+    with np.errstate(all="ignore"):
+        same_bits(evaluate("exp_fma", x, scale, shift), cast_array(evaluate("exp", inner), dtype))
+
+
 def test_clamp_keeps_values_between_the_bounds() -> None:
     """As Python's min(max(x, low), high); NaN stays NaN."""
     x = np.array([-9.0, -1.0, 0.5, 3.0, np.nan, np.inf], dtype=F32)

@@ -22,6 +22,7 @@ ELEMENTWISE = (Family.UNARY, Family.BINARY, Family.TERNARY)
 #: What the language lists, by family, with the kind of numbers each takes.
 ARITHMETIC = ["add", "sub", "mul", "floordiv", "mod", "pow", "neg", "abs", "floor", "ceil", "round", "clamp", "fma"]
 TRANSCENDENTAL = ["div", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos"]
+TRANSCENDENTAL += ["exp_fma"]
 COMPARISONS = ["lt", "le", "gt", "ge", "eq", "ne"]
 EXTREMA = ["maximum", "minimum", "fmax", "fmin"]
 BITS = ["and", "or", "xor", "not"]
@@ -204,7 +205,7 @@ def test_shapes_broadcast_and_dtypes_promote(name: str) -> None:
     assert dtype is (dtypes.bool_ if name == "lt" else dtypes.float32)
 
 
-@pytest.mark.parametrize("name", ["fma", "clamp", "where"])
+@pytest.mark.parametrize("name", ["fma", "exp_fma", "clamp", "where"])
 def test_three_operands_broadcast_together(name: str) -> None:
     """No one of three has the common shape."""
     first = dtypes.bool_ if name == "where" else dtypes.float32

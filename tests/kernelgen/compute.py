@@ -83,6 +83,9 @@ class Compute(Holder):
 
     def do_fma(self, a: int, b: int, c: int, d: int) -> None:
         x = self.operand(a)
+        if b % 3 == 0:
+            self.add(tl.exp_fma(self.read(x), 0.5, -x.base.bound), 1.0)
+            return
         self.add(tl.fma(self.read(x), 0.5, self.read(x)[:1, :1]), min(2 * x.base.bound, 2 * LARGEST))
 
     def do_cast(self, a: int, b: int, c: int, d: int) -> None:

@@ -45,6 +45,17 @@ def test_worked_values(operation: str, work: Work, ns: int) -> None:
     assert duration_ps(load_machine(), OPERATIONS[operation], work, F16) == ns * 1000
 
 
+def test_what_is_made_of_others_costs_what_they_do_unless_it_is_listed() -> None:
+    """A multiplication and an exponential; on an engine that has both in one instruction, what is said for that."""
+    work = (128 * 256, 0, 0)
+    machine = load_machine()
+    alone, both = (duration_ps(machine, OPERATIONS[name], work, F32) for name in ("exp", "exp_fma"))
+    assert both == alone + 128_000 == 644_000
+    fused = machine.override({"math.cycles.exp_fma": "4"})
+    assert duration_ps(fused, OPERATIONS["exp_fma"], work, F32) == alone
+    assert duration_ps(machine.override({"math.cycles.fma": "3"}), OPERATIONS["exp_fma"], work, F32) == alone + 384_000
+
+
 def test_rounded_up_once() -> None:
     """21 cycles at 1.4 GHz are exactly 15,000 ps; 5 cycles at 3 GHz are 1,667; a byte at 128 B/ns is 8 ps."""
     machine = load_machine().override({"clock_ghz": "1.4", "math.startup_cycles": "20"})
