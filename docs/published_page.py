@@ -30,7 +30,9 @@ Choices that were made when the measurement was known: DRAM of the n150 at its m
 in theory; the 910B2's memory at 32 bytes a cycle and core, not at the 1.6 TB/s that the vendor also gives; the kernel
 that its source does not name (fast.cu), the steps of K that `ttnn` chose and did not tell, the configuration of Pallas'
 step 0 (the widest of those tried that fits beside its staged block). Wormhole's times are the device's cycles; the
-host's clock in the same table shows more.
+host's clock in the same table shows more. Which of a machine's numbers are fitted: of both NVIDIA chips the share of
+their clocks at which they keep running. The rate of the B200's L2, which was fitted before, leaves two rows more beyond
+25 % where their family is left out.
 
 Where a machine runs the same work many times over, a part of it is traced. What all ranks share is then shared by those
 that are traced, in their proportion.
