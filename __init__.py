@@ -16,11 +16,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from . import blas_threads as _blas_threads  # noqa: F401  (first: it is too late once numpy is loaded)
-from .face.api import check, compare, lint, liveness, rebuffer, run, schedule, trace
+from .face.api import branches, check, compare, lint, liveness, rebuffer, run, schedule, trace
 from .face.fitting import Fit, FitRow, fit
 from .face.sweeping.result import Sweep, SweepRow
 from .face.sweeping.sweep import sweep
 from .ir import errors
+from .ir.branches import Branch, Branches
 from .ir.errors import *  # noqa: F403  (every error class is public)
 from .ir.graph import Edge, Graph, Node
 from .ir.target import Target
@@ -59,6 +60,8 @@ _LAZY_MODULES = {"triton": ".face.triton"}
 
 __all__ = [
     *errors.__all__,
+    "Branch",
+    "Branches",
     "Diagnostic",
     "Drawing",
     "Edge",
@@ -87,6 +90,7 @@ __all__ = [
     "Target",
     "TensorHandle",
     "Timeline",
+    "branches",
     "check",
     "compare",
     "draw",

@@ -14,6 +14,7 @@ from ..backends.execution.comparison import Comparison, compare_with_reference
 from ..backends.execution.execute import execute
 from ..checker.check import check
 from ..ir.arrays.frozen_map import FrozenMap
+from ..ir.branches import Branches
 from ..ir.columns import expect_graph
 from ..ir.errors import InputError, KernelRaisedError, OptionError, TimeLimitError, raised, shown
 from ..ir.graph import Graph
@@ -36,7 +37,7 @@ from ..tracer.retrace import trace_twice as retracing
 from ..tracer.trace import record_kernel
 from .invocations import invocation_of
 
-__all__ = ["check", "compare", "lint", "liveness", "rebuffer", "run", "schedule", "trace"]
+__all__ = ["branches", "check", "compare", "lint", "liveness", "rebuffer", "run", "schedule", "trace"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -84,10 +85,48 @@ def trace(
     )
 
 
-def trace_for(launch: Launch, machine: Machine, *, record: bool = False) -> Graph:
-    """Trace a launch for a machine; ``record`` notes overflow and accesses out of bounds rather than raising."""
+def branches(
+    kernel: Kernel | Launch | Callable[..., Any],
+    /,
+    *args: Any,
+    ranks: int | None = None,
+    grid: int | Sequence[int] | None = None,
+    machine: Any = None,
+    **kwargs: Any,
+) -> Branches:
+    """Which way a kernel went where it asked Python: its conditions, loops, ``match`` and ``except``, and those of its
+    author's functions that it calls. A trace freezes them: its graph holds no other way.
+
+    Arguments, and what is raised, are those of :func:`trace`; overflow and accesses out of bounds are passed over. Two
+    launches are compared by ``ks.branches(one).differences(ks.branches(other))``.
+    """
+    faults = {"on_overflow": "record", "on_bounds": "record"}
+    graph = _trace(kernel, args, kwargs, ranks=ranks, grid=grid, machine=machine, observe=True, **faults)
+    assert graph.branches is not None, "the trace was watched"
+    return graph.branches
+
+
+def trace_for(
+    launch: Launch,
+    machine: Machine,
+    *,
+    record: bool = False,
+    observe: bool = False,
+    max_nodes: int = DEFAULT_MAX_NODES,
+) -> Graph:
+    """Trace a launch for a machine; ``record`` notes overflow and accesses out of bounds rather than raising;
+    ``observe``: the graph has the branches that were taken."""
     faults = "record" if record else "raise"
-    return _trace(launch, (), {}, machine=machine, on_overflow=faults, on_bounds=faults)
+    return _trace(
+        launch,
+        (),
+        {},
+        machine=machine,
+        on_overflow=faults,
+        on_bounds=faults,
+        observe=observe,
+        max_nodes=max_nodes,
+    )
 
 
 def _trace(

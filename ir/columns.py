@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from .arrays.permutations import group_starts
+from .branches import Branches
 from .errors import ArgumentError, shown
 from .grid import Grid, program_text
 from .layout import Layout
@@ -51,7 +52,8 @@ class GraphColumns:
     traced (:mod:`kernscope.ir.source.digests`; None: nothing is known, and places are taken as they are).
     ``initial`` names the tensors that had values when the kernel was traced: an array stood in their place.
     ``defaults`` are the arrays the kernel was traced with: the inputs of a run that names no others; they are no part
-    of a graph's identity and are not saved.
+    of a graph's identity and are not saved. ``branches`` are those that the kernel took, where the trace was watched
+    (None: it was not); neither they are part of a graph's identity.
     """
 
     kernel: str
@@ -76,6 +78,7 @@ class GraphColumns:
     digests: Mapping[str, str] | None = None
     initial: tuple[str, ...] = ()
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
+    branches: Branches | None = None
 
     @cached_property
     def access_start(self) -> IntArray:

@@ -25,6 +25,7 @@ from ..ir.layout import Layout, check_shape
 from ..ir.source.frames import own_folders
 from ..ir.target import Target
 from .kernel import HbmSpec, Kernel
+from .observing.observer import Observer
 from .recording.current import CURRENT
 from .recording.recorder import DEFAULT_MAX_NODES, Recorder
 from .recording.sites import SiteTable
@@ -138,6 +139,7 @@ def record_kernel(
     on_overflow: str = "raise",
     on_bounds: str = "raise",
     max_nodes: int = DEFAULT_MAX_NODES,
+    observe: bool = False,
 ) -> Graph:
     """Trace a kernel: one call per rank into one graph; with a ``grid``, one call per program.
 
@@ -148,6 +150,8 @@ def record_kernel(
     ``on_overflow`` and ``on_bounds``: ``"record"`` goes on past such a fault, and notes it, where it would end the
     trace. One that the kernel itself handles (it tries a size, and takes a smaller one) is raised all the same: the
     graph is that of the path which a trace without other faults takes.
+
+    ``observe``: the graph says which branches of the kernel were taken (``graph.branches``).
 
     Raises ``ArgumentError`` for arguments that do not fit, ``ChannelError`` for ranks that do not fit the topology, and
     what ``tl`` raises.
@@ -174,23 +178,30 @@ def record_kernel(
     )
     raised: list[tuple[int, KernscopeError]] = []
     sites: SiteTable | None = None
+    observer = Observer() if observe else None
     try:
         with new() as trace:
             raised, sites = trace.recorder.raised, trace.recorder.sites
-            defaults = _run(made, made.bind(args, kwargs), trace)
+            defaults = _run(made, made.bind(args, kwargs), trace, observer)
     except Exception as error:
         ended = [stack for stack, fault in raised if fault in _chain(error)]
         if not ended or "record" not in (on_overflow, on_bounds):
             raise
         handled = frozenset(stack for stack, _ in raised) - {*ended}
         with new(on_overflow=on_overflow, on_bounds=on_bounds, sites=sites, handled=handled) as trace:
-            defaults = _run(made, made.bind(args, kwargs), trace)
+            if observer is not None:
+                observer.begin_again()
+            defaults = _run(made, made.bind(args, kwargs), trace, observer)
     graph = trace.finish(defaults)
+    if observer is not None:
+        graph = attrs.evolve(graph, branches=observer.branches())
     _refuse_stored_aliases(graph)
     return graph
 
 
-def _run(made: Kernel, bound: inspect.BoundArguments, trace: Recording) -> dict[str, np.ndarray[Any, Any]]:
+def _run(
+    made: Kernel, bound: inspect.BoundArguments, trace: Recording, observer: Observer | None
+) -> dict[str, np.ndarray[Any, Any]]:
     """Call the kernel once per rank; the arrays among its arguments by name."""
     defaults: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in bound.arguments.items():
@@ -202,8 +213,11 @@ def _run(made: Kernel, bound: inspect.BoundArguments, trace: Recording) -> dict[
         elif kind is not kind.KEYWORD_ONLY or not isinstance(value, np.ndarray):  # those are what the host knows
             bound.arguments[name] = _argument(trace, name, value, defaults)
     for rank in trace.ranks():
-        for _ in trace.programs(rank):
-            trace.call(made.function, *bound.args, **bound.kwargs)
+        for number in trace.programs(rank):
+            function = made.function
+            if observer is not None:
+                observer.program, function = number, observer.of(function)
+            trace.call(function, *bound.args, **bound.kwargs)
     return defaults
 
 

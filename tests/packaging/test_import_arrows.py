@@ -73,6 +73,7 @@ MAY_IMPORT_WITHIN: dict[str, set[str]] = {
     "ir.forms": {"ir.ops", "ir.arrays", "ir.source"},
     "ir.verifier": {"ir.ops", "ir.dependence", "ir.arrays", "ir.source", "ir.forms"},
     "tracer.values": set(),
+    "tracer.observing": {"tracer.values"},
     "tracer.recording": {"tracer.values"},
     "tracer.language": {"tracer.values", "tracer.recording"},
     "tracer.triton": {"tracer.values", "tracer.recording"},

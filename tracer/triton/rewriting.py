@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import functools
 import linecache
 import textwrap
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from typing import Any, TypeVar, cast
 
 from ...ir.errors import TritonSourceError
 from ...ir.source.location import Location
+from ..definitions import definitions
 from . import truth
 from .constexpr import bare
 from .language.builtins import BUILTINS, kernel_assert
@@ -68,28 +68,14 @@ def _definition(function: FunctionType) -> tuple[ast.FunctionDef, list[str]]:
     code = function.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    found = _definitions(code.co_filename, "".join(lines)).get((code.co_firstlineno, code.co_name))
+    found = definitions(code.co_filename, "".join(lines)).get((code.co_firstlineno, code.co_name))
     if found is None:
         raise TritonSourceError(
             f"the source of kernel {code.co_name} is not in {code.co_filename!r}, line {code.co_firstlineno}",
             help="a kernel is a function with `def` in a file that has not changed since it was imported",
         ).at(Location(code.co_filename, code.co_firstlineno, code.co_name))
     # A tree is changed as it is rewritten: parse it anew from the lines that are its own.
-    return found, lines
-
-
-@functools.lru_cache(maxsize=64)
-def _definitions(file: str, text: str) -> Mapping[tuple[int, str], ast.FunctionDef]:
-    """A file's functions, by the first line of their code (that of the first decorator) and their name."""
-    try:
-        tree = ast.parse(text, file)
-    except SyntaxError:
-        return {}
-    return {
-        (min([node.lineno, *[d.lineno for d in node.decorator_list]]), node.name): node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-    }
+    return found.tree, lines
 
 
 def _parsed_alone(function: FunctionType, source: str) -> ast.FunctionDef:

@@ -1,0 +1,1 @@
+"""Tracing a kernel with an eye on its branches: which way each went, and what decided it."""
