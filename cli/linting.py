@@ -12,6 +12,7 @@ from ..face.lint_job import Answer, LintJob
 from ..linter import RULES, LintReport
 from ..linter.config import LintConfig
 from ..linter.findings import Failure, Severity
+from ..linter.launch_ways import with_other_ways
 from ..linter.rule_selection import option_values, select_rules
 from ..linter.suppressions import settle_unused
 from .job_pool import Key, available_cores, run_jobs
@@ -93,9 +94,13 @@ class Linting:
                 reports.append(answer)
                 notes += answer.notes
                 of_report.append(number)
+        kernels = [
+            (asked[number].target.source, report.title.partition(":")[0])
+            for number, report in zip(of_report, reports, strict=True)
+        ]
         told = tuple(
             configs[number].apply(report, asked[number].target.source)
-            for number, report in zip(of_report, settle_unused(reports), strict=True)
+            for number, report in zip(of_report, with_other_ways(settle_unused(reports), kernels), strict=True)
         )
         failed = any(report.at_least(configs[n].fail_on) for n, report in zip(of_report, told, strict=True))
         return Outcome(told, tuple(failures), tuple(notes), failed)

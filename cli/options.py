@@ -123,10 +123,13 @@ class Job:
         assert self.saved is not None, "a job has a launch or a graph"
         return self.saved.kernel
 
-    def graph(self, *, record: bool = False) -> Graph:
-        """The graph: traced (``record`` notes overflow and accesses out of bounds rather than raising), or as saved."""
+    def graph(self, *, record: bool = False, observe: bool = False) -> Graph:
+        """The graph: traced (``record`` notes overflow and accesses out of bounds rather than raising; ``observe``: it
+        has the branches that were taken), or as saved."""
         if self.launch is not None and self.guard is not None:
-            return trace_launch(self.launch, self.machine, self.guard, record=record, invocation=self.invocation)
+            return trace_launch(
+                self.launch, self.machine, self.guard, record=record, observe=observe, invocation=self.invocation
+            )
         assert self.saved is not None, "a job has a launch or a graph"
         return self.saved
 

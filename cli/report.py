@@ -16,6 +16,7 @@ from ..backends.report.comparison import comparison_lines
 from ..backends.report.data import ReportData
 from ..backends.report.page import PAGE_SUFFIXES, check_page, write_report
 from ..face import presentation as pictures
+from ..face.other_launches import guarded_watch
 from ..ir.errors import OptionError
 from ..ir.forms.counts import plural
 from ..ir.forms.printable import printable_lines
@@ -120,13 +121,14 @@ def report(
     with stages() as tell:
         tell("tracing")
         data = pictures.gather(
-            job.graph(record=True),
+            job.graph(record=True, observe=True),
             job.machine,
             launch=job.launch,
             policies=shown,
             numbers=not no_run,
             begins=tell,
             invocation=job.invocation,
+            watch=guarded_watch(job.guard),
         )
         if against is not None:
             # A saved graph brings its own machine along.
@@ -142,6 +144,7 @@ def report(
                 policies=shown,
                 numbers=False,
                 begins=tell,
+                watch=guarded_watch(other.guard),
             )
             if against_arguments:
                 earlier = attrs.evolve(earlier, title=f"{earlier.title} with {', '.join(against_arguments)}")

@@ -254,7 +254,9 @@ def lint(
     subject = _with_default_launch(subject, args, kwargs)
     faults = {"on_overflow": "record", "on_bounds": "record"}
     traced = retracing(
-        lambda: _trace(subject, args, kwargs, ranks=ranks, grid=grid, machine=machine, **faults), trace_twice
+        lambda: _trace(subject, args, kwargs, ranks=ranks, grid=grid, machine=machine, **faults),
+        trace_twice,
+        again=lambda: _trace(subject, args, kwargs, ranks=ranks, grid=grid, machine=machine, observe=True, **faults),
     )
     wanted = subject.machine if machine is None and isinstance(subject, Launch) else machine
     described = load_machine(DEFAULT_MACHINE if wanted is None else wanted)
@@ -267,6 +269,8 @@ def lint(
 def lint_retraced(traced: Retraced, machine: Machine, *, twice: bool | None, **options: Any) -> LintReport:
     """Lint a graph with what came of tracing it again; its ``notes`` say where that was left out for its time."""
     report = lint_graph(Analysis(traced.graph, machine), again=traced.again, **options)
+    if isinstance(traced.again, Graph):
+        report = attrs.evolve(report, branches=traced.again.branches)
     if traced.again is not None or twice is not None:
         return report
     note = (

@@ -80,7 +80,11 @@ def lint_launch(
     """Trace a launch for a machine (None: its own) with overrides, a second time too as :func:`kernscope.lint` does,
     and lint it. Raises ``KernelRaisedError`` for what the kernel's own code raises."""
     described = described_machine(launch.machine if machine is None else machine, overrides)
-    traced = retracing(lambda: trace_launch(launch, described, guard, record=True), trace_twice)
+    traced = retracing(
+        lambda: trace_launch(launch, described, guard, record=True),
+        trace_twice,
+        again=lambda: trace_launch(launch, described, guard, record=True, observe=True),
+    )
     return api.lint_retraced(
         traced,
         described,

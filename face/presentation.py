@@ -30,6 +30,7 @@ from ..scheduler.policy.registry import LADDER
 from ..scheduler.result.schedule import machine_of
 from ..tracer.kernel import Launch
 from . import api
+from .other_launches import Watch, branches_of, watched
 
 __all__ = ["Drawing", "Timeline", "draw", "gather", "report", "timeline"]
 
@@ -78,10 +79,11 @@ def gather(
     numbers: bool = True,
     begins: Callable[[str], None] = lambda stage: None,
     invocation: Invocation | None = None,
+    watch: Watch = watched,
 ) -> ReportData:
     """Everything a report shows: schedules under the policies, bounds, liveness, findings, and (``numbers``) the
     outputs beside the launch's reference. ``begins`` is told each stage as it begins; ``invocation`` is how the kernel
-    was asked for."""
+    was asked for; ``watch`` traces the kernel's other launches, for their branches."""
     begins("scheduling")
     known = Analysis(graph, machine)
     results, bounds_ps = _policies(known, policies, effort)
@@ -92,6 +94,7 @@ def gather(
         _numbers(graph, launch, inputs) if numbers else ((), "not executed: left out on request", False)
     )
     begins("linting")
+    branches = branches_of(graph, launch, watch)
     return ReportData(
         title=title,
         graph=graph,
@@ -105,6 +108,9 @@ def gather(
         numbers_failed=failed,
         sources=collect_sources(graph),
         version=metadata.version("kernscope"),
+        branches=branches.own,
+        other_launches=branches.others,
+        not_looked_at=branches.left,
     )
 
 

@@ -23,6 +23,7 @@ from . import presentation
 from .guard.guard import Guard
 from .invocations import launch_invocation
 from .launch_job import LaunchJob
+from .other_launches import guarded_watch
 from .tracing import described_machine, trace_launch
 
 __all__ = ["ReportJob"]
@@ -53,8 +54,8 @@ class ReportJob(LaunchJob[IndexRow]):
         """Trace the launch, schedule, lint and execute it, and write its page."""
         machine = described_machine(launch.machine if self.machine is None else self.machine, self.overrides)
         invocation = launch_invocation(launch, options=self.machine_words)
-        graph = trace_launch(launch, machine, guard, record=True, invocation=invocation)
-        return self._written(graph, machine, guard.of_launch(launch), invocation)
+        graph = trace_launch(launch, machine, guard, record=True, observe=True, invocation=invocation)
+        return self._written(graph, machine, guard.of_launch(launch), invocation, guard)
 
     def of_saved(self) -> IndexRow:
         """Report the saved graph."""
@@ -63,10 +64,21 @@ class ReportJob(LaunchJob[IndexRow]):
         return self._written(graph, machine)
 
     def _written(
-        self, graph: Graph, machine: Machine, launch: Launch | None = None, invocation: Invocation | None = None
+        self,
+        graph: Graph,
+        machine: Machine,
+        launch: Launch | None = None,
+        invocation: Invocation | None = None,
+        guard: Guard | None = None,
     ) -> IndexRow:
         data = presentation.gather(
-            graph, machine, launch=launch, policies=self.policies, numbers=self.numbers, invocation=invocation
+            graph,
+            machine,
+            launch=launch,
+            policies=self.policies,
+            numbers=self.numbers,
+            invocation=invocation,
+            watch=guarded_watch(guard),
         )
         page = self._page()
         path = Path(self.folder, page)

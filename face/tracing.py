@@ -34,11 +34,17 @@ def described_machine(machine: Any, overrides: Sequence[str]) -> Machine:
 
 
 def trace_launch(
-    launch: Launch, machine: Machine, guard: Guard, *, record: bool = False, invocation: Invocation | None = None
+    launch: Launch,
+    machine: Machine,
+    guard: Guard,
+    *,
+    record: bool = False,
+    observe: bool = False,
+    invocation: Invocation | None = None,
 ) -> Graph:
     """Trace a launch for a machine. What the kernel's own code raises becomes a ``KernelRaisedError`` at the author's
     line. Where scratch overflows, the error has the help of the rule that looks at the whole trace (KS101);
-    ``invocation`` is how the launch was asked for."""
+    ``observe``: the graph has the branches that were taken. ``invocation`` is how the launch was asked for."""
 
     def failure(error: BaseException) -> KernscopeError:
         if is_own_fault(error):
@@ -50,7 +56,7 @@ def trace_launch(
 
     try:
         with guard.running(f"tracing {launch.kernel.name} ({launch.name})", failure):
-            return api.trace_for(launch, machine, record=record)
+            return api.trace_for(launch, machine, record=record, observe=observe)
     except ScratchOverflowError as error:
         error.help = _overflow_help(launch, machine, guard, invocation) or error.help
         raise

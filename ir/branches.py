@@ -42,8 +42,9 @@ class Way:
 class Branch:
     """A place where a kernel, or a function of its author's that it called, went one way and could have gone another.
 
-    ``kind`` is ``"if"``, ``"while"``, ``"for"``, ``"conditional"``, ``"and"``, ``"or"``, ``"match"`` or ``"except"``;
-    of a condition that is put together with ``and``, ``or`` and ``not`` each part is a branch. ``text`` is what was
+    ``kind`` is ``"if"``, ``"check"`` (an ``if`` that does nothing but raise), ``"while"``, ``"for"``,
+    ``"conditional"``, ``"and"``, ``"or"``, ``"match"`` or ``"except"``; of a condition that is put together with
+    ``and``, ``or`` and ``not`` each part is a branch. ``text`` is what was
     asked, in one line. ``ways`` are those that were taken: none, for a part that was not evaluated. ``depends`` names
     the parameters of its function that decide (``"x.shape"``), and ``"the rank"`` and ``"the program"``. ``trips``:
     the least and the most iterations of a loop.
@@ -61,10 +62,26 @@ class Branch:
         """The ways that were taken."""
         return frozenset(way.label for way in self.ways)
 
+    def is_at(self, other: Branch) -> bool:
+        """Whether another trace's branch is the same place of the source."""
+        return self.place == other.place and self.kind == other.kind
+
     @property
     def is_divided(self) -> bool:
         """Whether programs, or ranks, went different ways: some of them never went one that another one did."""
         return len({way.programs for way in self.ways}) > 1
+
+    @property
+    def mark(self) -> str:
+        """Which way, in as few words as will do: ``true``, ``true 4, false 54``, ``16 times``."""
+        if not self.ways:
+            return "not evaluated"
+        if len(self.ways) > 1 and self.trips is None:
+            return ", ".join(f"{way.label} {way.times:,}" for way in self.ways)
+        if self.trips is not None and self.trips[1]:
+            least, most = self.trips
+            return _times(most) if least == most else f"{least:,} to {most:,} times"
+        return self.ways[0].label
 
     @property
     def took(self) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from ..ir.branches import Branches
 from ..ir.errors import KernscopeError
 from ..ir.forms.counts import plural
 from ..ir.forms.html_table import html_table
@@ -115,13 +116,15 @@ class LintReport:
     """The findings of one graph, in one fixed order: by severity, file, line, column, code, then first node.
 
     ``title`` says what was linted: the kernel's name, unless another was given. ``suppressed`` are the findings that
-    comments in the source silence; they count for nothing. ``notes`` say what was left open.
+    comments in the source silence; they count for nothing. ``notes`` say what was left open. ``branches`` are those
+    that the kernel took (None: not watched).
     """
 
     title: str
     diagnostics: tuple[Diagnostic, ...]
     suppressed: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
+    branches: Branches | None = attrs.field(default=None, eq=False)
 
     def __repr__(self) -> str:
         return f"<LintReport {self.summary}>"

@@ -63,6 +63,7 @@ def lint_graph(
         title=graph.kernel if title is None else title,
         diagnostics=in_order(kept),
         suppressed=in_order(suppressed),
+        branches=graph.branches,
     )
 
 

@@ -28,9 +28,12 @@ class Retraced:
     seconds: float
 
 
-def trace_twice(trace: Callable[[], Graph], wanted: bool | None = None) -> Retraced:
-    """Trace, and trace again where that is ``wanted`` (None: where the first time took less than a second). What the
-    kernel prints the second time was seen before, and is not shown. Raises what the first trace raises."""
+def trace_twice(
+    trace: Callable[[], Graph], wanted: bool | None = None, *, again: Callable[[], Graph] | None = None
+) -> Retraced:
+    """Trace, and trace ``again`` (None: the same) where that is ``wanted`` (None: where the first time took less than a
+    second). What the kernel prints the second time was seen before, and is not shown. Raises what the first trace
+    raises."""
     begin = time.perf_counter()
     graph = trace()
     seconds = time.perf_counter() - begin
@@ -38,7 +41,7 @@ def trace_twice(trace: Callable[[], Graph], wanted: bool | None = None) -> Retra
         return Retraced(graph, None, seconds)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
-            return Retraced(graph, trace(), seconds)
+            return Retraced(graph, (again or trace)(), seconds)
         except TimeLimitError:
             raise
         except Exception as error:  # whatever a kernel may raise; the first time it did not

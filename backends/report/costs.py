@@ -14,6 +14,7 @@ from ...ir.tables import IntArray
 from ...linter.findings import Diagnostic
 from ...machine.units import format_ps
 from ..sizes import short_size
+from .branches import marks
 from .charts import chain_times
 from .data import ReportData
 from .markup import shown
@@ -45,7 +46,7 @@ def source_section(data: ReportData, lines: LineTable, paths: PagePaths) -> str:
     busy = [0] * len(lines) if best is None else lines.sums(graph.nodes.stack, best.free_ps - best.start_ps)
     chain = [0] * len(lines) if best is None else lines.sums(*chain_times(best))
     makespan = best.makespan_ps if best is not None else 0
-    costs = _Costs(counts, busy, chain, moved, held, makespan, _findings_by_line(data), paths)
+    costs = _Costs(counts, busy, chain, moved, held, makespan, _findings_by_line(data), marks(data), paths)
     rows: list[str] = []
     at = 0
     above = ""
@@ -100,6 +101,7 @@ class _Costs:
     held: list[int]
     makespan: int
     findings: dict[tuple[str, int], list[Diagnostic]]
+    marks: dict[tuple[str, int], str]
     paths: PagePaths
 
     def row(self, at: int, text: SourceText, number: int, line: str) -> str:
@@ -111,6 +113,7 @@ class _Costs:
             ("g-nodes", f"{self.counts[at]:,}" if self.counts[at] else ""),
         ]
         badges = "".join(self._badge(d) for d in self.findings.get((text.file, number), ()))
+        badges += self.marks.get((text.file, number), "")
         active = f' data-line="{at}" tabindex="0" role="button"' if self.counts[at] else ""
         code = escape(printable(line.expandtabs(4)), quote=True) or "&#8203;"
         numbers = "".join(f'<td class="num {kind}">{cell}</td>' for kind, cell in cells)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from ...ir.branches import Branches
 from ...ir.forms.text import quote
 from ...ir.graph import Graph
 from ...linter.findings import LintReport
@@ -53,7 +54,8 @@ class ReportData:
     where nothing was compared; ``numbers_note`` says why, or how it was done; ``numbers_failed``: the reference itself
     is at fault. ``sources`` are the functions that the
     nodes come from (none: not at hand). ``against`` is what it is compared with, the earlier one. ``version`` is
-    kernscope's own.
+    kernscope's own. ``branches`` are those that the trace took (None: not known), ``other_launches`` those of the
+    kernel's other launches; ``not_looked_at`` names launches of which that is not known.
     """
 
     title: str
@@ -69,6 +71,9 @@ class ReportData:
     sources: tuple[SourceText, ...] = ()
     version: str = ""
     against: ReportData | None = None
+    branches: Branches | None = None
+    other_launches: Mapping[str, Branches] = attrs.field(factory=dict)
+    not_looked_at: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         best = "no schedule" if self.best is None else format_ps(self.best.makespan_ps)

@@ -13,6 +13,7 @@ from ...machine.units import format_ps
 from ..graph_picture.drawing import Drawing
 from ..palette import ENGINE_COLOURS
 from ..sizes import size_text
+from .branches import branches_section
 from .charts import cause_style, chain_bar, scratch_chart
 from .comparison import comparison
 from .data import NumbersRow, ReportData
@@ -40,6 +41,7 @@ def details(data: ReportData, drawing: Drawing, paths: PagePaths) -> list[tuple[
         ("scratch", "Peak", _scratch(data)),
         ("numbers", "Numbers", _numbers(data, paths)),
         ("operations", "Operations", _operations(data)),
+        ("branches", "Branches", branches_section(data, paths)),
     ]
 
 

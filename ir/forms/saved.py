@@ -45,6 +45,7 @@ from ..tables import (
 )
 from ..target import Reach, Target
 from .printable import printable
+from .saved_branches import read_branches, written_branches
 
 __all__ = ["TABLES", "VERSION", "brief", "is_saved_graph", "read_fields", "write_columns"]
 
@@ -104,6 +105,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
         "unentered_scopes": list(graph.unentered_scopes),
         "initial": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.initial],
+        "branches": None if graph.branches is None else written_branches(graph.branches),
         "rows": {name: len(getattr(graph, name)) for name in TABLES},
     }
     if not graph.is_scoped:
@@ -207,6 +209,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         "bounds_faults": tuple(_fault(entry) for entry in _of(list, header["bounds_faults"])),
         "unentered_scopes": tuple(_of(int, entry) for entry in _of(list, header.get("unentered_scopes", []))),
         "initial": tuple(_of(str, name) for name in _of(list, header.get("initial", []))),
+        "branches": None if header.get("branches") is None else read_branches(header["branches"]),
     }
     columns = body[start + length : start + length + columns_end]
     fields.update(_columns(counts, columns, _of(list, header["operations"])))

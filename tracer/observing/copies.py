@@ -2,7 +2,6 @@
 same globals and the same closure. The functions themselves stay as they are."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -10,6 +9,7 @@ import builtins
 import copy
 import functools
 import linecache
+import operator
 import os
 import sys
 import types
@@ -29,7 +29,10 @@ __all__ = ["Authors", "copied_code", "with_code"]
 
 _FACTORY = "_kernscope_factory"
 _INSTALLED = ("site-packages", "dist-packages")
-_FLAGS = functools.reduce(lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0)
+#: What a ``from __future__ import`` leaves in a code's flags.
+_FLAGS = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 
 
 @attrs.frozen

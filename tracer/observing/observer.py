@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.dtypes import DType
 from ...ir.branches import Branch, Branches, Way, as_runs
+from ...ir.dtypes import DType
 from ..kernel import Kernel
 from ..values.handles import TensorHandle
 from ..values.hbm import HbmTensor
@@ -174,8 +174,8 @@ class Observer:
 
     def branches(self) -> Branches:
         """What was taken, once the trace is done."""
-        for site in list(self._open):
-            self._close(site)
+        for number in list(self._open):
+            self._close(number)
         evaluated: dict[str, set[tuple[str, tuple[int, int]]]] = {site.place.file: set() for site in self._sites}
         for site, ways in zip(self._sites, self._ways, strict=True):
             if ways:
@@ -187,9 +187,7 @@ class Observer:
             if ways or (site.kind, site.whole) in evaluated[site.place.file]
         ]
         order = {file: number for number, file in enumerate(evaluated)}
-        return Branches(
-            tuple(sorted(rows, key=lambda row: (order[row.place.file], row.place))), tuple(self._unseen)
-        )
+        return Branches(tuple(sorted(rows, key=lambda row: (order[row.place.file], row.place))), tuple(self._unseen))
 
 
 def _label(kind: str, key: object) -> str:

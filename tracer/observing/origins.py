@@ -1,5 +1,5 @@
-"""What the values of a function's names come from: its parameters, and the program that asks. Read from its text, without
-regard to the order of statements, so that it may name more than decides, and not less."""
+"""What the values of a function's names come from: its parameters, and the program that asks. Read from its text,
+without regard to the order of statements, so that it may name more than decides, and not less."""
 
 from __future__ import annotations
 
@@ -64,12 +64,13 @@ def _below(expression: ast.AST) -> Iterator[ast.expr]:
 
 
 def _assignments(node: ast.AST, under: tuple[ast.expr, ...]) -> Iterator[tuple[str, tuple[ast.expr, ...]]]:
-    """The names that are assigned, each with what decides its value: the expressions, and the conditions ``under`` which
-    it is assigned."""
+    """The names that are assigned, each with what decides its value: the expressions, and the conditions ``under``
+    which it is assigned."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                yield from _named(target, (value, *under))
+                for one, its in _pairs(target, value):
+                    yield from _named(one, (its, *under))
         case ast.AugAssign(target=target, value=value):
             yield from _named(target, (value, *under))
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
@@ -90,6 +91,17 @@ def _assignments(node: ast.AST, under: tuple[ast.expr, ...]) -> Iterator[tuple[s
             under = (*under, subject)
     for child in ast.iter_child_nodes(node):
         yield from _assignments(child, under)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is assigned to what, where both sides are written out."""
+    match target, value:
+        case (ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values)):
+            if len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values)):
+                for one, its in zip(targets, values, strict=True):
+                    yield from _pairs(one, its)
+                return
+    yield target, value
 
 
 def _named(target: ast.expr, sources: tuple[ast.expr, ...]) -> Iterator[tuple[str, tuple[ast.expr, ...]]]:

@@ -15,7 +15,7 @@ from .origins import Origins
 __all__ = ["NAMES", "Site", "instrumented"]
 
 #: What an instrumented function asks, as names of its closure: no name of an author's begins like this.
-NAMES = ("_kernscope_truth", "_kernscope_value", "_kernscope_loop", "_kernscope_asked", "_kernscope_came", "_kernscope_called")
+NAMES = tuple(f"_kernscope_{what}" for what in ("truth", "value", "loop", "asked", "came", "called"))
 _TRUTH, _VALUE, _LOOP, _ASKED, _CAME, _CALLED = NAMES
 #: So much of a condition's text is kept.
 _LONGEST = 100
@@ -58,9 +58,7 @@ class _Questions(ast.NodeTransformer):
 
     # --- what is asked -------------------------------------------------------------------------------------------
 
-    def _site(
-        self, kind: str, what: Any, text: str, *decides: ast.expr, whole: ast.expr | None = None
-    ) -> ast.Constant:
+    def _site(self, kind: str, what: Any, text: str, *decides: ast.expr, whole: ast.expr | None = None) -> ast.Constant:
         place = Location(
             self._file,
             what.lineno,
@@ -91,16 +89,19 @@ class _Questions(ast.NodeTransformer):
         return self._ask(_TRUTH, site, self.visit(test), test)
 
     def _ask(self, name: str, site: ast.expr, value: ast.expr, place: ast.AST) -> ast.expr:
-        return _placed(ast.Call(ast.Name(name, ast.Load()), [site, value], []), place)
+        made: ast.expr = _placed(ast.Call(ast.Name(name, ast.Load()), [site, value], []), place)
+        return made
 
     def _came(self, site: ast.expr, label: str, place: ast.AST) -> ast.stmt:
         call = ast.Call(ast.Name(_CAME, ast.Load()), [site, ast.Constant(label)], [])
-        return _placed(ast.Expr(call), place)
+        made: ast.stmt = _placed(ast.Expr(call), place)
+        return made
 
     # --- where ---------------------------------------------------------------------------------------------------
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        node.test = self._truth(node.test, "if")
+        refuses = len(node.body) == 1 and isinstance(node.body[0], ast.Raise) and not node.orelse
+        node.test = self._truth(node.test, "check" if refuses else "if")
         node.body, node.orelse = self._all(node.body), self._all(node.orelse)
         return node
 

@@ -66,7 +66,7 @@ class Source {
     const isFile = (at) => this.all[at].classList.contains("file");
     const kept = new Uint8Array(this.all.length);
     this.all.forEach((row, at) => {
-      if (isFile(at) || DEFINES.test(text[at]) || row.querySelector(".badge")) kept[at] = 1;
+      if (isFile(at) || DEFINES.test(text[at]) || row.querySelector(".badge, .way.other")) kept[at] = 1;
       if (!("line" in row.dataset)) return;
       kept[at] = 1;
       let inner = indent[at];

@@ -4,7 +4,7 @@ const KEYS = [
   ["/", "find an operation, tensor, scope, line or %node"], ["h", "next of the hottest lines"],
   ["p", "next policy"], ["[ ]", "previous, next of the selected nodes"], [", .", "previous, next on its engine"],
   ["b", "what it waited for"], ["z", "zoom the timeline to it"], ["w s a d", "timeline: in, out, earlier, later"], ["0", "timeline: show all"],
-  ["f", "graph: show all"], ["g", "the whole height for the graph or another tab"], ["1 - 7", "tabs"], ["t", "theme"], ["Esc", "select nothing"],
+  ["f", "graph: show all"], ["g", "the whole height for the graph or another tab"], ["1 - 8", "tabs"], ["t", "theme"], ["Esc", "select nothing"],
   ["Shift drag", "measure a span: who is busy in it"], ["Ctrl wheel", "zoom where the pointer is"],
 ];
 
