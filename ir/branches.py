@@ -47,7 +47,7 @@ class Branch:
     ``and``, ``or`` and ``not`` each part is a branch. ``text`` is what was
     asked, in one line. ``ways`` are those that were taken: none, for a part that was not evaluated. ``depends`` names
     the parameters of its function that decide (``"x.shape"``), and ``"the rank"`` and ``"the program"``. ``trips``:
-    the least and the most iterations of a loop.
+    the least and the most iterations of a loop, of the times that it ran.
     """
 
     place: Location
@@ -76,11 +76,10 @@ class Branch:
         """Which way, in as few words as will do: ``true``, ``true 4, false 54``, ``16 times``."""
         if not self.ways:
             return "not evaluated"
-        if len(self.ways) > 1 and self.trips is None:
+        if self.trips is not None:
+            return _span(self.trips) + (", or not once" if len(self.ways) > 1 else "")
+        if len(self.ways) > 1:
             return ", ".join(f"{way.label} {way.times:,}" for way in self.ways)
-        if self.trips is not None and self.trips[1]:
-            least, most = self.trips
-            return _times(most) if least == most else f"{least:,} to {most:,} times"
         return self.ways[0].label
 
     @property
@@ -94,9 +93,7 @@ class Branch:
         values = ", ".join(f"{name}={value}" for name, value in way.values)
         said = way.label
         if self.trips is not None and way.label == "ran":
-            least, most = max(self.trips[0], 1), self.trips[1]
-            said = f"{_times(most)}" if least == most else f"{least:,} to {most:,} times"
-            said = f"ran {said}" + (f", entered {_times(way.times)}" if way.times > 1 else "")
+            said = f"ran {_span(self.trips)}" + (f", entered {_times(way.times)}" if way.times > 1 else "")
         elif way.times > 1:
             said = f"{way.label}, {_times(way.times)}"
         if self.is_divided:
@@ -110,6 +107,11 @@ class Branch:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else "twice" if number == 2 else f"{number:,} times"
+
+
+def _span(trips: tuple[int, int]) -> str:
+    least, most = trips
+    return _times(most) if least == most else f"{least:,} to {most:,} times"
 
 
 def _listed(runs: Runs) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 
 import kernscope as ks
@@ -79,10 +80,12 @@ def originals(folder: Path) -> tuple[bytes, ...]:
     """Files of small graphs that have, together, all that a graph can have."""
     h = ks.hbm
     mesh: Any = ks.load_machine("ahbm-mesh")
+    summed = ks.trace(_sums, h((10, 8), "f32"), h((8,), "f32"))
     graphs = [
-        ks.trace(_sums, h((10, 8), "f32"), h((8,), "f32")),
+        summed,
         ks.trace(_ring, h((4, 8), "f32"), h((4, 8), "f32"), ranks=4),
         ks.trace(_products, h((16, 16), "f16"), h((16, 16), "f16"), h((16, 16), "f32"), machine=mesh, ranks=1),
+        attrs.evolve(summed, branches=ks.branches(_sums, h((10, 8), "f32"), h((8,), "f32"))),
         ks.rebuffer(ks.trace(_integers, h((4, 8), "i32"), h((4, 8), "f16")), 2),
     ]
     files = []

@@ -248,7 +248,7 @@ def test_a_page_without_findings_has_no_tab_for_them() -> None:
     for graph, number in ((pk.sweep(2), 0), (stale(), len(ks.lint(stale())))):
         page = page_of(graph)
         tabs = [value for tag, name, value in page.attributes if (tag, name) == ("a", "data-tab")]
-        assert tabs == ["graph", *["findings"] * bool(number), "ladder", "scratch", "numbers", "operations"]
+        assert tabs == ["graph", *["findings"] * bool(number), "ladder", "scratch", "numbers", "operations", "branches"]
         (title,) = (at for at, text in enumerate(page.texts) if text.strip(", ") == "findings")
         said = " ".join(page.texts[title + 1 : title + 6])
         report = ks.lint(graph)

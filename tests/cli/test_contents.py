@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import kernscope as ks
@@ -77,3 +78,49 @@ def test_a_module_that_is_not_there_is_told_from_one_that_fails(
     failing = kernscope("trace", "a_folder.inner:k")
     assert failing.status == 2 and "no_such_module_there" in failing.err
     assert "no module 'a_folder.inner'" not in failing.err
+
+
+WAYS = """
+    @ks.launch("kept", x=ks.hbm((16, 64), "f32"), o=ks.hbm((16, 1), "f32"), carry=True)
+    @ks.launch("lost", x=ks.hbm((16, 64), "f32"), o=ks.hbm((16, 1), "f32"), carry=False)
+    @ks.kernel
+    def row_sum(x, o, *, carry):
+        total = tl.zeros((16, 1), tl.float32)
+        for j in range(0, x.shape[1], 16):
+            with tl.scratch_scope():
+                part = tl.sum(tl.load(x[:, j : j + 16]), axis=1, keep_dims=True)
+                if carry:
+                    tl.copy_to(total, total + part)
+                else:
+                    total = total + part
+        tl.store(o[:, :], total)
+"""
+
+
+def test_a_finding_of_one_launch_says_where_another_went_another_way(
+    kernscope: Kernscope, write: Callable[..., Path]
+) -> None:
+    """Only then: a launch alone, and one whose branches are not known, says nothing of it."""
+    path = write(WAYS)
+    note = "  = launch kept does not have this; it goes another way at mine.py:13: `carry`: false here, true there"
+    for jobs in ("0", "1"):
+        assert kernscope("lint", path, "--jobs", jobs).out.splitlines().count(note) == 2
+    assert "another way" not in kernscope("lint", path, "--launch", "lost").out
+    quiet = kernscope("lint", path, "--output-format", "concise").out
+    assert "another way" not in quiet and quiet.count("KS201") == 2
+
+
+def test_branches_are_printed(kernscope: Kernscope, write: Callable[..., Path]) -> None:
+    """Of a kernel, and of a graph saved with them; one that was saved without them is refused, and told how to get
+    them."""
+    path = write(WAYS)
+    expected = (
+        "mine.py:10: for `range(0, x.shape[1], 16)`: ran 4 times (x.shape=(16, 64)); depends on x.shape\n"
+        "mine.py:13: if `carry`: true, 4 times (carry=True); depends on carry\n"
+    )
+    assert kernscope("trace", path, "--branches").out == expected
+    assert kernscope("trace", path, "-o", "saved.ksg").status == 0
+    assert kernscope("trace", "saved.ksg", "--branches").out == expected
+    attrs.evolve(ks.load("saved.ksg"), branches=None).save("bare.ksg")
+    done = kernscope("trace", "bare.ksg", "--branches")
+    assert done.status == 2 and "save the graph again with `kernscope trace -o`" in done.err

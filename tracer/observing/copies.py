@@ -122,7 +122,10 @@ def _compiled(tree: Any, function: FunctionType, of_class: str) -> CodeType:
         body = ast.ClassDef(of_class, [], [], [body], [])
     free = [name for name in code.co_freevars if name != "__class__" or not of_class]
     arguments = ast.arguments([], [ast.arg(name) for name in (*NAMES, *free)], None, [], [], None, [])
-    factory_tree = ast.copy_location(ast.FunctionDef(_FACTORY, arguments, [body], []), tree)
+    # What the file's module or class binds is no variable of the factory's.
+    bound = [name for name in (of_class, getattr(tree, "name", "")) if name and name not in free]
+    inside = [*([ast.Global(bound)] if bound else []), body]
+    factory_tree = ast.copy_location(ast.FunctionDef(_FACTORY, arguments, inside, []), tree)
     module = ast.Module([*imports(code.co_filename, _text(function)), factory_tree], [])
     ast.copy_location(body, tree)
     with warnings.catch_warnings():  # of the author's text, which gave them when it was imported

@@ -48,10 +48,11 @@ class Observer:
         self._ways: list[dict[object, _Taken]] = []
         self._trips: list[tuple[int, int] | None] = []
         self._open: dict[int, tuple[tuple[str, str], ...]] = {}  # by site of a ``match``: none of its cases so far
-        self._copies: dict[CodeType, CodeType | None] = {}
-        self._ours: set[CodeType] = set()
+        # By id, with the codes kept alive: alike functions of two files have codes that are equal.
+        self._copies: dict[int, tuple[CodeType, CodeType | None]] = {}
+        self._ours: dict[int, CodeType] = {}
         self._authors: Authors | None = None
-        self._unseen: dict[str, None] = {}
+        self._unseen: list[str] = []
         asked = (self._truth, self._value, self._loop, self._asked, self._came, self.of)
         self._questions: Mapping[str, Callable[..., Any]] = dict(zip(NAMES, asked, strict=True))
 
@@ -83,19 +84,20 @@ class Observer:
 
     def _of_function(self, function: FunctionType) -> Any:
         code = function.__code__
-        if code in self._ours:
+        if id(code) in self._ours:
             return function
         if self._authors is None:  # the kernel's own is the first
             self._authors = Authors.of(code.co_filename)
         if not self._authors.wrote(code.co_filename):
             return function
-        if code not in self._copies:
-            made = self._copies[code] = copied_code(function, self._add, self._authors)
+        if id(code) not in self._copies:
+            made = copied_code(function, self._add, self._authors)
+            self._copies[id(code)] = (code, made)
             if made is None:
-                self._unseen.setdefault(code.co_qualname)
+                self._unseen.append(code.co_qualname)
             else:
-                self._ours.update(_codes(made))
-        copied = self._copies[code]
+                self._ours.update((id(one), one) for one in _codes(made))
+        copied = self._copies[id(code)][1]
         return function if copied is None else with_code(function, copied, self._questions)
 
     def _add(self, site: Site) -> int:
@@ -127,8 +129,9 @@ class Observer:
                 yield item
         finally:
             self._note(site, trips > 0, values)
-            known = self._trips[site]
-            self._trips[site] = (trips, trips) if known is None else (min(known[0], trips), max(known[1], trips))
+            if trips:
+                least, most = self._trips[site] or (trips, trips)
+                self._trips[site] = (min(least, trips), max(most, trips))
 
     def _asked(self, site: int, subject: Any) -> Any:
         self._close(site)

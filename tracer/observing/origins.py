@@ -96,7 +96,7 @@ def _assignments(node: ast.AST, under: tuple[ast.expr, ...]) -> Iterator[tuple[s
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What is assigned to what, where both sides are written out."""
     match target, value:
-        case (ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values)):
+        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), (ast.Tuple(elts=values) | ast.List(elts=values))):
             if len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values)):
                 for one, its in zip(targets, values, strict=True):
                     yield from _pairs(one, its)

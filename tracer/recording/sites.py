@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dis
 import functools
 import linecache
 import sys
@@ -28,7 +27,6 @@ class _Call(NamedTuple):
 
 
 CallChain = tuple[_Call, ...]
-_CACHE = dis.opmap.get("CACHE", 0)
 
 
 class SiteTable:
@@ -45,9 +43,8 @@ class SiteTable:
         self._codes: dict[int, CodeType] = {}  # keeps ids of code objects valid while we use them as keys
         self._chains: dict[tuple[int, ...], int] = {}
         self._stack_rows: dict[tuple[int, int], int] = {}
-        self._frame_rows: dict[tuple[int, int], int] = {}
+        self._frame_rows: dict[tuple[int, CodePosition], int] = {}
         self._positions: dict[int, list[CodePosition]] = {}  # by id of a code object: it decodes them all for one
-        self._units: dict[int, bytes] = {}
         self._names: dict[int, str] = {}
         self._assignments: dict[str, dict[_Position, str | None]] = {}
         self.frames: list[Location] = []
@@ -123,11 +120,11 @@ class SiteTable:
     def _add(self, frames: Sequence[FrameType | _Call]) -> int:
         caller = -1
         for frame in reversed(frames):
-            site = (id(frame.f_code), self._instruction(frame))
+            site = (id(frame.f_code), self._position(frame))
             row = self._frame_rows.get(site)
             if row is None:
                 row = self._frame_rows[site] = len(self.frames)
-                self.frames.append(self._location(frame))
+                self.frames.append(location_of(frame.f_code, site[1], frame.f_lineno))
             key = (row, caller)
             if key not in self._stack_rows:
                 self._stack_rows[key] = len(self.stacks)
@@ -135,23 +132,14 @@ class SiteTable:
             caller = self._stack_rows[key]
         return caller
 
-    def _instruction(self, frame: FrameType | _Call) -> int:
-        """Where the instruction begins that a frame runs. CPython tells the end of one that it has specialised (a
-        subscript or a property of the author's own that ran a few times), behind its caches."""
-        units = self._units.get(id(frame.f_code))
-        if units is None:
-            units = self._units[id(frame.f_code)] = frame.f_code.co_code
-        at = frame.f_lasti
-        while at > 0 and units[at] == _CACHE:
-            at -= 2
-        return at
-
-    def _location(self, frame: FrameType | _Call) -> Location:
+    def _position(self, frame: FrameType | _Call) -> CodePosition:
+        """The expression that a frame evaluates. Of one that CPython has specialised (a call of a builtin, a subscript
+        of the author's own that ran a few times) it tells another instruction: the expression is the same."""
         code = frame.f_code
         positions = self._positions.get(id(code))
         if positions is None:
             positions = self._positions[id(code)] = list(code.co_positions())
-        return location_of(code, positions[frame.f_lasti // 2], frame.f_lineno)
+        return positions[frame.f_lasti // 2]
 
     def location(self, stack: int) -> Location | None:
         """The location of a stack row, with its callers; None for -1."""
