@@ -51,10 +51,10 @@ def find_races(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
     met = [(programs, fact) for programs, fact in plain if id(fact.access.storage) in stored]
     if sum(len(programs) * math.prod(fact.access.shape) for programs, fact in met) > _IN_ALL:
         return None
-    found: dict[tuple[int, int, bool], ProgramRace] = {}
+    found: dict[tuple[str, int, int, bool], ProgramRace] = {}
     for number in dict.fromkeys(id(fact.access.storage) for _, fact in met):
         for race in _races_in([(p, fact) for p, fact in met if id(fact.access.storage) == number]):
-            key = (race.written, race.met, race.reads)
+            key = (race.storage, race.written, race.met, race.reads)
             known = found.get(key, race)
             found[key] = attrs.evolve(known, programs=np.union1d(known.programs, race.programs))
     return tuple(found.values())

@@ -295,7 +295,11 @@ def _sum_wraps(parts: Sequence[Array], common: np.dtype[Any]) -> Array | None:
     low, high = sum(int(p.min()) for p in parts), sum(int(p.max()) for p in parts)
     if -(2**31) <= low <= high < 2**31:
         return None
-    by_lane = [p.reshape(len(p), -1).astype(np.int64) for p in parts]
+    wide = merged([p.astype(np.int64) for p in parts], "add")
+    axes = [axis for part in wide for axis in support(part)]
+    if len(set(axes)) < len(axes):  # not separable: their bounds may lie at different elements
+        wide = [functools.reduce(operator.add, wide)]
+    by_lane = [p.reshape(len(p), -1) for p in wide]
     lows = functools.reduce(operator.add, (p.min(1) for p in by_lane))
     highs = functools.reduce(operator.add, (p.max(1) for p in by_lane))
     return _some((lows < -(2**31)) | (highs >= 2**31))
@@ -341,6 +345,7 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
             storage=pointer.storage,
             roots=roots,
             undefined=undefined,
+            wrapped=_wrapped(values, stack, None),
             stack=stack,
             is_const=any(p.is_const for p in pointers),
         )
