@@ -24,7 +24,8 @@ class FactKind:
     WRAPPED = "wrapped"
     """An int32 wrapped around, at ``other_place``, on its way to an address of the tensor ``what``."""
     UNDEFINED = "undefined"
-    """What a masked load without ``other=`` left undefined is used. ``what``: by which operation."""
+    """What a masked load without ``other=``, at ``other_place``, left undefined is used. ``what``: by which
+    operation."""
     HINT = "hint"
     """A hint, ``what``, that the value ``number`` contradicts."""
     ASSERTION = "assertion"

@@ -11,7 +11,7 @@ import numpy as np
 from ...ir.launch_facts import FactKind, LaunchFact
 from ...ir.source.location import Location
 from ...tracer.triton.launching import NOTHING, Launch, Without
-from ...tracer.triton.recording.facts import Fact
+from ...tracer.triton.recording.facts import AccessFact, Fact
 from ...tracer.triton.recording.races import ProgramRace
 
 __all__ = ["launch_facts", "without_consequences"]
@@ -30,6 +30,8 @@ def launch_facts(launch: Launch) -> tuple[list[LaunchFact], tuple[str, ...]]:
     open_questions: tuple[str, ...] = ()
     if races is None:
         open_questions += ("races between programs: too many elements to look at (KS801)",)
+    if any(fact.may_be_ordered and fact.mode != "atomic" for fact in _accesses_of(launch)):
+        open_questions += ("races between programs behind locks and tickets: what these order is not known (KS801)",)
     if chances is None:
         open_questions += ("the order of atomics: too many elements to look at (KS806)",)
     found = [*_noted(launch), *_races(launch, races or ()), *_chances(launch, chances or ())]
@@ -45,6 +47,10 @@ def launch_facts(launch: Launch) -> tuple[list[LaunchFact], tuple[str, ...]]:
             if fact.kind in _OF_ADDRESSES and _accesses(fact) & lost.keys()
         ]
     return found, open_questions
+
+
+def _accesses_of(launch: Launch) -> Iterator[AccessFact]:
+    return (fact for trace in launch.traces for chunk in trace.chunks for fact in chunk.accesses)
 
 
 def without_consequences(facts: Iterable[LaunchFact], told: Iterable[LaunchFact]) -> list[LaunchFact]:
@@ -70,10 +76,11 @@ def _lost(launch: Launch) -> dict[tuple[str, Location | None], Array]:
 
 def _noted(launch: Launch, lost: Without = NOTHING) -> Iterator[LaunchFact]:
     sizes = {storage.name: len(storage.memory) for storage in launch.storages}
-    gathered: dict[tuple[str, str, Location | None], list[Fact]] = {}
-    for fact in launch.facts:
-        gathered.setdefault((fact.kind, fact.what, launch.location(fact.stack)), []).append(fact)
-    for (kind, what, place), facts in gathered.items():
+    gathered: dict[tuple[str, str, Location | None, Location | None], list[Fact]] = {}
+    for fact in _once(launch):
+        load = launch.location(int(fact.elements[0])) if fact.kind == FactKind.UNDEFINED else None
+        gathered.setdefault((fact.kind, fact.what, launch.location(fact.stack), load), []).append(fact)
+    for (kind, what, place, _), facts in gathered.items():
         programs, elements = (np.concatenate([getattr(f, name) for f in facts]) for name in ("programs", "elements"))
         meant = ~np.isin(programs, lost.get((what, place), programs[:0]))
         if not meant.any():
@@ -90,8 +97,25 @@ def _noted(launch: Launch, lost: Without = NOTHING) -> Iterator[LaunchFact]:
             number=number,
             size=sizes.get(what, 0),
             is_sample=launch.programs_run < launch.programs,
-            other_place=launch.location(number) if kind == FactKind.WRAPPED else None,
+            other_place=launch.location(number) if kind in (FactKind.WRAPPED, FactKind.UNDEFINED) else None,
         )
+
+
+def _once(launch: Launch) -> Iterator[Fact]:
+    """The facts, in the order of each program; of a load that leaves elements undefined those where a program uses it
+    first: what follows is mended with it."""
+    known = np.sort(np.concatenate([chunk.programs for trace in launch.traces for chunk in trace.chunks]))
+    used: dict[int, Array] = {}
+    for fact in launch.facts:
+        if fact.kind != FactKind.UNDEFINED:
+            yield fact
+            continue
+        told = used.setdefault(int(fact.elements[0]), np.zeros(len(known), np.bool_))
+        place = np.searchsorted(known, fact.programs)
+        new = ~told[place]
+        told[place] = True
+        if new.any():
+            yield attrs.evolve(fact, programs=fact.programs[new], elements=fact.elements[new])
 
 
 def _races(launch: Launch, races: Iterable[ProgramRace]) -> Iterator[LaunchFact]:

@@ -31,6 +31,8 @@ __all__ = ["LaunchResult", "TraceResult"]
 
 #: Rules that judge a whole suite, or a second trace.
 _OF_A_SUITE = frozenset({"KS001", "KS701"})
+#: Rules that judge the facts of all programs, which know more than the graph of one.
+_OF_FACTS = frozenset({"KS501"})
 #: A kernel that stores nothing; and rules that say of a line that what it makes is never used.
 _NO_STORE = "KS505"
 _OF_ALL_TRACES = frozenset({"KS302", "KS304", "KS504"})
@@ -206,7 +208,7 @@ class LaunchResult:
         silenced: dict[Any, Diagnostic] = {}
         for report in reports:
             found |= {_key(d): d for d in report if self._holds(d, reports)}
-            silenced |= {_key(d): d for d in report.suppressed}
+            silenced |= {_key(d): d for d in report.suppressed if d.code not in _OF_FACTS}
         facts, open_questions = self._facts
         # What other programs do than those whose graphs were linted.
         told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
@@ -231,7 +233,7 @@ class LaunchResult:
     def _holds(self, finding: Diagnostic, reports: Sequence[LintReport]) -> bool:
         """Whether a finding of one trace holds for the launch: what says that something is never done has to be true of
         all programs that come to that line."""
-        if finding.code in _OF_A_SUITE:
+        if finding.code in _OF_A_SUITE | _OF_FACTS:
             return False
         if finding.code == _NO_STORE:  # a tensor that one kernel of many leaves alone is an option not taken
             return not any(OPERATIONS.stores[trace.graph.nodes.op].any() for trace in self.examined)

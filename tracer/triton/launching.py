@@ -74,11 +74,10 @@ class Chunk:
 
 @attrs.define(eq=False, slots=False)
 class Trace:
-    """The programs of a launch that do the same. ``is_synchronised``: they used locks, which order them."""
+    """The programs of a launch that do the same."""
 
     launch: Launch
     chunks: list[Chunk]
-    is_synchronised: bool
 
     @cached_property
     def programs(self) -> Array:
@@ -136,8 +135,9 @@ class Launch:
         return self.sites.location(stack)
 
     def races(self, without: Without = NOTHING) -> tuple[ProgramRace, ...] | None:
-        """What programs do to one another's memory without atomics; None where there is too much to look at. Programs
-        that took locks are not looked at, nor those in ``without``: by name of a tensor and place of an access."""
+        """What programs do to one another's memory without atomics; None where there is too much to look at. What
+        comes after a lock or another atomic that tells what it found is not looked at, nor programs in ``without``: by
+        name of a tensor and place of an access."""
         return find_races(self._unordered(without))
 
     def chances(self, without: Without = NOTHING) -> tuple[ProgramRace, ...] | None:
@@ -147,8 +147,8 @@ class Launch:
     def _unordered(self, without: Without) -> list[tuple[Array, AccessFact]]:
         found = []
         for trace in self.traces:
-            for chunk in () if trace.is_synchronised else trace.chunks:
-                for fact in chunk.accesses:
+            for chunk in trace.chunks:
+                for fact in (fact for fact in chunk.accesses if not fact.may_be_ordered):
                     programs, storage = chunk.programs, fact.access.storage.name
                     if without and (storage, self.location(fact.stack)) in without:
                         left = ~np.isin(programs, without[storage, self.location(fact.stack)])
@@ -294,10 +294,10 @@ class _Execution:
         for fact in tracing.accesses:
             fact.access.forget()
         chunk = Chunk(tracing.programs, tracing.tape, tuple(tracing.accesses))
-        key = (tracing.tape.structure(), tracing.is_synchronised)
+        key = tracing.tape.structure()
         known = self._known.get(key)
         if known is None:
-            self._known[key] = made = Trace(self._made, [chunk], tracing.is_synchronised)
+            self._known[key] = made = Trace(self._made, [chunk])
             self._made.traces.append(made)
         else:
             known.chunks.append(chunk)

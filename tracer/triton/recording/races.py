@@ -1,7 +1,7 @@
 """Races between the programs of a launch: one writes an element that another one writes or reads, without atomics.
 
-No order of the programs is promised, so that the outcome is chance, whatever the values were this time. Programs that
-took locks are left out: what these order is not known.
+No order of the programs is promised, so that the outcome is chance, whatever the values were this time. What a program
+does after it has learnt what an atomic found (it took a lock, or a ticket) is left out: what that orders is not known.
 """
 
 from __future__ import annotations
