@@ -285,17 +285,19 @@ def _holds_tests(script: str) -> bool:
 
 
 def _write(one: LaunchResult, found: LintReport, script: str, save: str | None, report: str | None) -> IndexRow | None:
-    """The graphs of a launch, and the page of the trace that most programs have, with what was found of all; its row of
-    the index."""
+    """The graphs of a launch, and the page of the trace that most of the programs have whose traces are examined, with
+    what was found of all; its row of the index."""
     stem = re.sub(r"[^0-9A-Za-z_.-]", "_", f"{one.number:03}-{one.kernel}")
     if save is not None:
         for n, graph in enumerate(one.graphs, start=1):
             path = Path(save, f"{stem}-{n}.ksg" if len(one.graphs) > 1 else f"{stem}.ksg")
             graph.save(path)
             say(f"saved {path}")
+        if len(one.graphs) < len(one.traces):
+            say(f"saved {len(one.graphs)} of {plural(len(one.traces), 'trace')}: the others only turn loops more often")
     if report is None or not one.graphs:
         return None
-    data = pictures.gather(one.graphs[0], one.machine, numbers=False)
+    data = pictures.gather(one.commonest.graph, one.machine, numbers=False)
     own = list(data.lint)
     # Findings of other traces, and of the launch, are about no node of this graph.
     findings = tuple(d if d in own else attrs.evolve(d, nodes=()) for d in found)

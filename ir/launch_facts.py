@@ -24,7 +24,8 @@ class FactKind:
     WRAPPED = "wrapped"
     """An int32 wrapped around, at ``other_place``, on its way to an address of the tensor ``what``."""
     UNDEFINED = "undefined"
-    """What a masked load without ``other=`` left undefined is used. ``what``: by which operation."""
+    """What a masked load without ``other=``, at ``other_place``, left undefined is used. ``what``: by which
+    operation."""
     HINT = "hint"
     """A hint, ``what``, that the value ``number`` contradicts."""
     ASSERTION = "assertion"
@@ -35,7 +36,8 @@ class FactKind:
 class LaunchFact:
     """One fact of a line: its ``kind``, one of :class:`FactKind`, says what the other fields mean. ``programs`` of the
     launch's ``total`` programs that were run (``is_sample``: not all) have it; ``program`` is the first, as
-    ``program_id`` has it (``"3"``, ``"(3, 0, 1)"``).
+    ``program_id`` has it (``"3"``, ``"(3, 0, 1)"``). One that ``is_apart`` stands beside another of its line, and
+    leaves out the programs whose address wrapped around on its way there.
     """
 
     kind: str
@@ -50,11 +52,12 @@ class LaunchFact:
     other_program: str = ""
     reads: bool = False
     is_sample: bool = False
+    is_apart: bool = False
 
     @property
     def where(self) -> str:
         """How many programs, and which is the first."""
         if self.total == 1:
-            return "in the only program"
+            return f"in the only program that was run, {self.program}" if self.is_sample else "in the only program"
         run = " that were run" if self.is_sample else ""
         return f"in {self.programs:,} of {plural(self.total, 'program')}{run}, first in program {self.program}"

@@ -13,7 +13,7 @@ import numpy as np
 from ...analysis.analysis import Analysis
 from ...ir.forms.counts import plural
 from ...ir.graph import Graph
-from ...ir.launch_facts import LaunchFact
+from ...ir.launch_facts import FactKind, LaunchFact
 from ...ir.ops import OPERATIONS
 from ...ir.source.location import Location
 from ...linter import Diagnostic, LintReport, in_order, lint_facts, lint_graph
@@ -25,12 +25,14 @@ from ...tracer.triton.arguments import DescriptorArgument, TensorArgument
 from ...tracer.triton.host.session_state import LaunchRequest
 from ...tracer.triton.launching import Launch
 from ...tracer.triton.recording.turns import Alike, grouped_by_turns
-from .launch_facts import launch_facts
+from .launch_facts import launch_facts, without_consequences
 
 __all__ = ["LaunchResult", "TraceResult"]
 
 #: Rules that judge a whole suite, or a second trace.
 _OF_A_SUITE = frozenset({"KS001", "KS701"})
+#: Rules that judge the facts of all programs, which know more than the graph of one.
+_OF_FACTS = frozenset({"KS501"})
 #: A kernel that stores nothing; and rules that say of a line that what it makes is never used.
 _NO_STORE = "KS505"
 _OF_ALL_TRACES = frozenset({"KS302", "KS304", "KS504"})
@@ -151,6 +153,11 @@ class LaunchResult:
         """The graph of one program of each trace that is examined."""
         return tuple(trace.graph for trace in self.examined)
 
+    @property
+    def commonest(self) -> TraceResult:
+        """Of the traces that are examined the one that most programs have; of several the first."""
+        return max(self.examined, key=lambda trace: len(trace.trace.programs))
+
     @cached_property
     def fullest(self) -> TraceResult:
         """The trace that holds most scratch."""
@@ -181,7 +188,7 @@ class LaunchResult:
         if 0 < self.programs_run < self.programs:
             dealt = np.full(self.processing_elements, self.programs // self.processing_elements)
             dealt[: self.programs % self.processing_elements] += 1
-            busy += (dealt - run) * int(busy.sum()) // self.programs_run
+            busy += (dealt - run) * (sum(busy.tolist()) // self.programs_run)
         return int(busy.max())
 
     def lint(
@@ -201,13 +208,20 @@ class LaunchResult:
         silenced: dict[Any, Diagnostic] = {}
         for report in reports:
             found |= {_key(d): d for d in report if self._holds(d, reports)}
-            silenced |= {_key(d): d for d in report.suppressed}
+            silenced |= {_key(d): d for d in report.suppressed if d.code not in _OF_FACTS}
         facts, open_questions = self._facts
         # What other programs do than those whose graphs were linted.
         told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
-        judged = lint_facts(facts, select=select, ignore=ignore)
-        more = [d for d in judged if (d.code, _line(d.location)) not in told]
-        kept, hidden, _ = split_suppressed(more, [s for trace in self.examined for s in suppressions_of(trace.graph)])
+        suppressions = [s for trace in self.examined for s in suppressions_of(trace.graph)]
+
+        def judged(some: Iterable[LaunchFact]) -> tuple[Sequence[Diagnostic], Sequence[Diagnostic]]:
+            more = [
+                d for d in lint_facts(some, select=select, ignore=ignore) if (d.code, _line(d.location)) not in told
+            ]
+            return split_suppressed(more, suppressions)[:2]
+
+        wrapped = [fact for fact in facts if fact.kind == FactKind.WRAPPED and judged([fact])[0]]
+        kept, hidden = judged(without_consequences(facts, wrapped))
         found |= {str(d): d for d in kept}
         silenced |= {str(d): d for d in hidden}
         return LintReport(self.title, in_order(found.values()), in_order(silenced.values()), open_questions)
@@ -219,7 +233,7 @@ class LaunchResult:
     def _holds(self, finding: Diagnostic, reports: Sequence[LintReport]) -> bool:
         """Whether a finding of one trace holds for the launch: what says that something is never done has to be true of
         all programs that come to that line."""
-        if finding.code in _OF_A_SUITE:
+        if finding.code in _OF_A_SUITE | _OF_FACTS:
             return False
         if finding.code == _NO_STORE:  # a tensor that one kernel of many leaves alone is an option not taken
             return not any(OPERATIONS.stores[trace.graph.nodes.op].any() for trace in self.examined)

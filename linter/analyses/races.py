@@ -55,9 +55,10 @@ def find_races(graph: Graph) -> list[Race]:
     if views is None:
         return []
     a, b = _overlapping(graph, views)
-    # Two atomics on one element take turns there: whichever comes first, neither is lost.
-    atomic = OPERATIONS.mask(lambda op: op.atomic)[graph.nodes.op[graph.accesses.node[views.row]]]
-    clash = ~(atomic[a] & atomic[b])
+    # Two atomics of a kind take turns at one element: whichever comes first, the outcome is the same.
+    node = graph.accesses.node[views.row]
+    atomic, how = OPERATIONS.mask(lambda op: op.atomic)[graph.nodes.op[node]], _changes(graph)[node]
+    clash = ~(atomic[a] & atomic[b]) | ((how[a] != how[b]) & (how[a] >= 0) & (how[b] >= 0))
     a, b = a[clash], b[clash]
     if not len(a):
         return []
@@ -113,6 +114,15 @@ def _units_of(views: _Views, involved: IntArray, reach: _Reach | None) -> _Units
     nodes = nodes[np.argsort(parts.which, kind="stable")]
     start = np.append(0, np.cumsum(np.bincount(parts.which)))
     return _Units(view=view[parts.first], first_node=nodes[start[:-1]], nodes=nodes, start=start)
+
+
+def _changes(graph: Graph) -> IntArray:
+    """By node a number for how it changes elements as one step; -1 where it changes none so."""
+    hows = [entry.get("how", "") for entry in graph.attributes]
+    numbers = {how: number for number, how in enumerate(sorted({*hows} - {""}))}
+    by_entry = np.array([*(numbers.get(how, -1) for how in hows), -1], dtype=np.int64)  # the last of no attributes
+    found: IntArray = by_entry[graph.nodes.attributes]
+    return found
 
 
 # --- which accesses meet ----------------------------------------------------------------------------------------------

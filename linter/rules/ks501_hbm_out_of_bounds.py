@@ -79,7 +79,7 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
 
 def _outside(fact: LaunchFact) -> Finding:
     return Finding(
-        message=f"`{quote(fact.what)}` is left {fact.where}: element {fact.number:,} of {fact.size:,}",
+        message=f"element {fact.number:,} of `{quote(fact.what)}` is accessed, which has {fact.size:,}, {fact.where}",
         places=fact_places(fact, "accessed here"),
         help="mask what lies beyond the end: tl.load(pointers, mask=offsets < n, other=...), and so a store",
     )

@@ -61,7 +61,8 @@ Compares, element by element, what the ranks load from and store to each HBM ten
 bytes and one of them writes, a path of edges must lead from one access to the other: through data in scratch, and
 messages, or a `tl.notify` after the one and a `tl.wait_for` before the other. HBM itself makes nobody wait, and neither
 does the order of lines. The programs of a launch grid are compared as ranks are, also those that one rank happens to
-run one after the other: dealt to more ranks, they run side by side.
+run one after the other: dealt to more ranks, they run side by side. Atomics of one kind, such as `tl.atomic_add`, may
+meet: their order changes nothing.
 """,
     why="""
 Ranks run side by side. Whichever comes first decides what is read, or what stays in memory, and that can differ from

@@ -28,8 +28,8 @@ RULE = Rule(
     what="""
 Judges Triton launches, which are run for all of their programs. Reports two programs of which one writes an element
 that the other writes or reads, with both lines, both programs, and the element. One finding for each pair of lines;
-with `tl.atomic_*` there is none. Programs that take locks (`tl.atomic_cas`) are left out: what these order is not
-known.
+with `tl.atomic_*` there is none. What a program does after it has learnt what an atomic found (`tl.atomic_cas` of a
+lock, a ticket of `tl.atomic_add`) is left out, and the report says so: what that orders is not known.
 """,
     why="""
 A device runs the programs of a launch in any order, and several at a time. What such a kernel computes is chance: right

@@ -11,11 +11,12 @@ __all__ = ["RULE"]
 
 
 def _undefined(fact: LaunchFact) -> Finding:
+    load = "a masked load" if fact.other_place is None else f"the masked load in line {fact.other_place.line}"
     return Finding(
-        message=f"{quote(fact.what)} uses what a masked load without other= left undefined, {fact.where}",
-        places=fact_places(fact, "used here"),
-        help="say what the elements that are masked off count as: tl.load(pointers, mask=mask, other=0.0) in a sum, "
-        "-inf in a maximum",
+        message=f"{quote(fact.what)} uses what {load} leaves undefined, {fact.where}",
+        places=fact_places(fact, "used here", "left undefined here, where the mask is false"),
+        help="say in the load what the elements that are masked off count as: tl.load(pointers, mask=mask, other=0.0), "
+        "-inf in a maximum; or mask them off where they are used, too: tl.store(pointers, values, mask=mask)",
     )
 
 

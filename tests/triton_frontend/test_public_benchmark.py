@@ -131,6 +131,55 @@ def test_the_share_of_files_of_operators(tmp_path: Path) -> None:
     assert "src/liger_kernel/ops/bad.py: 1 of 1  failed: AssertionError" in said
 
 
+ADD = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    pid = tl.program_id(axis=0)
+    block_start = pid * BLOCK_SIZE
+    offsets = block_start + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(output_ptr + offsets, x + y, mask=mask)
+
+
+raise RuntimeError("of a file only its kernels are run")
+"""
+
+
+def test_planted_faults_are_found_where_they_are(tmp_path: Path) -> None:
+    """Each at its line and program, with nothing beside it; what is not found, or cannot be planted, is no success."""
+    file = tmp_path / "python/tutorials/01-vector-add.py"
+    file.parent.mkdir(parents=True)
+    command = [
+        sys.executable,
+        str(BENCHMARKS / "planted_faults.py"),
+        "--triton",
+        str(tmp_path),
+        "--liger",
+        str(tmp_path),
+    ]
+
+    def planted(source: str) -> tuple[int, list[str]]:
+        file.write_text(source, encoding="utf-8")
+        done = subprocess.run([*command, "--only", "add"], capture_output=True, text=True, check=False)
+        assert not done.stderr
+        return done.returncode, done.stdout.splitlines()
+
+    status, rows = planted(
+        ADD.replace("x + y, mask=mask", "output, mask=mask").replace("    tl.store", "    output = x + y\n    tl.store")
+    )
+    assert status == 0 and rows[-1] == "6 faults in 1 kernels: 6 found"
+    status, rows = planted(ADD)
+    assert status == 1 and rows[-1] == "6 faults in 1 kernels: 5 found, 1 not planted"
+    status, rows = planted(ADD.replace("n_elements\n", "n_elements - 24\n"))
+    assert status == 1 and any(row.startswith("missed") and "KS501 at tl.load(x_ptr" in row for row in rows)
+
+
 @pytest.mark.skipif(importlib.util.find_spec("triton") is not None, reason="Triton is installed")
 @pytest.mark.parametrize("script", ["interpreter.py", "interpreter_numbers.py"])
 def test_without_triton_the_comparison_says_what_it_needs(script: str) -> None:

@@ -52,7 +52,23 @@ def test_random_programs_are_the_same_from_run_to_run() -> None:
     assert max(one) > 1 << 38
 
 
-@pytest.mark.parametrize("text", ["", "first,", "frist", "random:0", "7-3", "-1", "1.5", 3, "random:"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "first,",
+        "frist",
+        "random:0",
+        "7-3",
+        "-1",
+        "1.5",
+        3,
+        "random:",
+        "9" * 30,
+        "first:" + "9" * 30,
+        "7-" + "9" * 30,
+    ],
+)
 def test_what_says_no_programs_is_refused(text: str) -> None:
     """With what can be written."""
     with pytest.raises(ks.OptionError, match="says no programs") as caught:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import attrs
 import numpy as np
 
+from ...ir.arrays.frozen_map import FrozenMap
 from ...ir.errors import ArgumentError, DTypeError, KernscopeError, ShapeError, TritonCompileError
 from ...ir.graph import Graph
 from ...ir.source.frames import author_place, own_folders
@@ -33,6 +34,9 @@ from .values.value import Array, Running, Split, Value, constant
 __all__ = ["Chunk", "Launch", "LaunchOptions", "Trace", "launch"]
 
 Placement = Literal["spread", "least"]
+#: By name of a tensor and place of an access of it: programs that are left out.
+Without = Mapping[tuple[str, Location | None], Array]
+NOTHING: Without = FrozenMap({})
 
 #: Lanes of the first attempt: as long as nothing is known of a kernel, little is lost if they have to be divided.
 _FIRST_LANES = 64
@@ -70,11 +74,10 @@ class Chunk:
 
 @attrs.define(eq=False, slots=False)
 class Trace:
-    """The programs of a launch that do the same. ``is_synchronised``: they used locks, which order them."""
+    """The programs of a launch that do the same."""
 
     launch: Launch
     chunks: list[Chunk]
-    is_synchronised: bool
 
     @cached_property
     def programs(self) -> Array:
@@ -131,23 +134,29 @@ class Launch:
         """The place of a stack row of its facts."""
         return self.sites.location(stack)
 
-    def races(self) -> tuple[ProgramRace, ...] | None:
-        """What programs do to one another's memory without atomics; None where there is too much to look at. Programs
-        that took locks are not looked at."""
-        return find_races(self._unordered())
+    def races(self, without: Without = NOTHING) -> tuple[ProgramRace, ...] | None:
+        """What programs do to one another's memory without atomics; None where there is too much to look at. What
+        comes after a lock or another atomic that tells what it found is not looked at, nor programs in ``without``: by
+        name of a tensor and place of an access."""
+        return find_races(self._unordered(without))
 
-    def chances(self) -> tuple[ProgramRace, ...] | None:
+    def chances(self, without: Without = NOTHING) -> tuple[ProgramRace, ...] | None:
         """Where programs add floats to one element by atomics, in no order; None where there is too much to look at."""
-        return find_chances(self._unordered())
+        return find_chances(self._unordered(without))
 
-    def _unordered(self) -> list[tuple[Array, AccessFact]]:
-        return [
-            (chunk.programs, fact)
-            for trace in self.traces
-            if not trace.is_synchronised
-            for chunk in trace.chunks
-            for fact in chunk.accesses
-        ]
+    def _unordered(self, without: Without) -> list[tuple[Array, AccessFact]]:
+        found = []
+        for trace in self.traces:
+            for chunk in trace.chunks:
+                for fact in (fact for fact in chunk.accesses if not fact.may_be_ordered):
+                    programs, storage = chunk.programs, fact.access.storage.name
+                    if without and (storage, self.location(fact.stack)) in without:
+                        left = ~np.isin(programs, without[storage, self.location(fact.stack)])
+                        programs = programs[left]
+                        fact = attrs.evolve(fact, access=fact.access.take(np.flatnonzero(left)))
+                    if len(programs):
+                        found.append((programs, fact))
+        return found
 
     def program_ids(self, program: int) -> tuple[int, int, int]:
         """What ``program_id`` gives a program."""
@@ -285,10 +294,10 @@ class _Execution:
         for fact in tracing.accesses:
             fact.access.forget()
         chunk = Chunk(tracing.programs, tracing.tape, tuple(tracing.accesses))
-        key = (tracing.tape.structure(), tracing.is_synchronised)
+        key = tracing.tape.structure()
         known = self._known.get(key)
         if known is None:
-            self._known[key] = made = Trace(self._made, [chunk], tracing.is_synchronised)
+            self._known[key] = made = Trace(self._made, [chunk])
             self._made.traces.append(made)
         else:
             known.chunks.append(chunk)

@@ -14,7 +14,10 @@ __all__ = ["ProgramSample"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_PART = re.compile(r"(?P<how>first|last|random)(?::(?P<count>[1-9][0-9]*))?|(?P<from>[0-9]+)(?:-(?P<to>[0-9]+))?")
+#: Numbers that an int64 holds.
+_PART = re.compile(
+    r"(?P<how>first|last|random)(?::(?P<count>[1-9][0-9]{0,17}))?|(?P<from>[0-9]{1,18})(?:-(?P<to>[0-9]{1,18}))?"
+)
 #: Which programs ``random`` takes is the same from run to run.
 _SEED = 0
 

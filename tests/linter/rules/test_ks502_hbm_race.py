@@ -266,7 +266,8 @@ def test_edges_that_close_a_cycle_do_not_stop_the_search() -> None:
     ("change", "races"),
     [
         (lambda x, i, t: tl.atomic_add(x[:, :], t), False),
-        (lambda x, i, t: tl.atomic_max(x[0:8, :], t) if tl.program_id(0) else tl.atomic_add(x[:, :], t), False),
+        (lambda x, i, t: tl.atomic_max(x[0:8, :], t) if tl.program_id(0) else tl.atomic_add(x[:, :], t), True),
+        (lambda x, i, t: tl.atomic_add(x[0:8, :], t) if tl.program_id(0) else tl.atomic_add(x[:, :], t), False),
         (lambda x, i, t: tl.atomic_add(x[:, :], t, index=i), False),
         (lambda x, i, t: tl.scatter(x[:, :], i, t), True),
         (lambda x, i, t: tl.scatter(x[:, :], i, t) if tl.program_id(0) else tl.atomic_add(x[:, :], t), True),
@@ -274,11 +275,12 @@ def test_edges_that_close_a_cycle_do_not_stop_the_search() -> None:
         (lambda x, i, t: tl.load(x[:, :]) if tl.program_id(0) else tl.atomic_add(x[:, :], t), True),
     ],
 )
-def test_atomics_take_turns_with_each_other_and_with_nothing_else(
+def test_atomics_take_turns_with_their_like_and_with_nothing_else(
     change: Callable[[Any, Any, Any], Any], races: bool
 ) -> None:
-    """Two ranks that change one element as one step lose nothing; a store, a load or a scatter beside one does. Rows by
-    an index tile may be any of their region."""
+    """Two ranks that change one element as one step, in the same way, lose nothing; a store, a load or a scatter beside
+    one does, and of a sum and a largest number it counts which was first. Rows by an index tile may be any of their
+    region."""
 
     def kernel(x: Any) -> None:
         change(x, tl.arange(0, 8), tl.zeros((8, 8), tl.float32))

@@ -82,3 +82,48 @@ def test_it_is_silenced_where_it_is_meant(lint_triton):
     assert not report.of("KS801") and [d.code for d in report.suppressed] == ["KS801"]
     assert not lint_triton(KERNELS + call, ignore=["KS8"]).of("KS801")
     assert {d.code for d in lint_triton(KERNELS + call, select=["program-race"])} == {"KS801"}
+
+
+LOCKED = """
+@triton.jit
+def locked(x_ptr, o_ptr, lock_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + tl.program_id(0) * N + i)
+    {before}
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(o_ptr + i, tl.load(o_ptr + i) + x)
+    tl.atomic_xchg(lock_ptr, 0)
+
+
+locked[(3,)](np.ones(24, np.float32), np.zeros(8, np.float32), np.zeros(1, np.int32), N=8)
+"""
+TICKETS = """
+@triton.jit
+def tickets(x_ptr, part_ptr, o_ptr, count_ptr, N: tl.constexpr, PROGRAMS: tl.constexpr):
+    pid = tl.program_id(0)
+    tl.store(part_ptr + pid, tl.sum(tl.load(x_ptr + pid * N + tl.arange(0, N)), 0))
+    if tl.atomic_add(count_ptr, 1) == PROGRAMS - 1:
+        tl.store(o_ptr, tl.sum(tl.load(part_ptr + tl.arange(0, PROGRAMS)), 0))
+
+
+tickets[(4,)](np.ones(32, np.float32), np.zeros(4, np.float32), np.zeros(1, np.float32), np.zeros(1, np.int32), N=8,
+              PROGRAMS=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (LOCKED.format(before="pass"), set()),
+        (LOCKED.format(before="tl.store(o_ptr + i, x)"), {9}),
+        (LOCKED.format(before="tl.store(x_ptr + i, x)"), {8, 9}),
+        (TICKETS, set()),
+        (TICKETS.replace("part_ptr + pid, tl.sum", "part_ptr, tl.sum"), {8}),
+    ],
+)
+def test_what_locks_and_tickets_may_order_is_left_out(lint_triton, text, lines):
+    """With a word about it; what programs do before they ask for one is in no order with what others do then."""
+    report = lint_triton(text, select=["KS801"])
+    assert {place.location.line for d in report for place in d.locations[:1]} == lines
+    assert any("locks and tickets" in note for note in report.notes)

@@ -30,7 +30,7 @@ kernel[(3,)](np.ones({size}, np.float32), np.zeros(24, np.float32), {size}, N=8)
 def test_what_fires_and_what_does_not(lint_triton, use, other, by):
     """A use of undefined elements, in the programs that have some; not where they were masked off again."""
     found = lint_triton(KERNEL.format(use=use, other=other, size=20), select=["KS802"])
-    said = [f"{by} uses what a masked load without other= left undefined, in 1 of 3 programs, first in program 2"]
+    said = [f"{by} uses what the masked load in line 8 leaves undefined, in 1 of 3 programs, first in program 2"]
     assert [d.message for d in found] == (said if by else [])
     assert not lint_triton(KERNEL.format(use=use, other=other, size=24), select=["KS802"]).diagnostics
 
@@ -39,3 +39,62 @@ def test_what_lies_outside_is_no_masked_load(lint_triton):
     """It is one fault, and told once."""
     report = lint_triton(KERNEL.format(use="tl.store(o_ptr + i, x)", other="", size=20).replace(", mask=i < n", ""))
     assert [d.code for d in report if d.severity == "error"] == ["KS501"]
+
+
+MANY = """
+@triton.jit
+def kernel(x_ptr, y_ptr, o_ptr, n, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.load(x_ptr + i, mask=i < n)
+    y = tl.load(y_ptr + i, mask=i < n{other})
+    if tl.program_id(0) == 0:
+        tl.store(o_ptr, tl.sum(x, 0))
+    least = tl.min(x + y, 0)
+    tl.store(o_ptr + i, least + x, mask=i < {bound})
+
+
+kernel[(3,)](np.ones(13, np.float32), np.ones(13, np.float32), np.zeros(24, np.float32), 13, N=8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "bound", "told"),
+    [
+        ("", 13, [(8, 12, 2), (9, 12, 2)]),
+        (", other=0.0", 13, [(8, 12, 2)]),
+        ("", 24, [(8, 12, 2), (9, 12, 2)]),
+    ],
+)
+def test_a_load_is_told_of_once_in_each_program(lint_triton, other, bound, told):
+    """Where it is used first, with both lines: what follows is mended with it. Of two loads each is told of."""
+    found = lint_triton(MANY.format(other=other, bound=bound), select=["KS802"]).diagnostics
+    assert [(d.locations[1].location.line, d.location.line) for d in found] == [(a, b) for a, b, _ in told]
+    for finding, (load, _, programs) in zip(found, told, strict=True):
+        assert f"the masked load in line {load}" in finding.message and f"in {programs} of 3" in finding.message
+
+
+def test_a_program_that_uses_a_load_elsewhere_is_told_of_there(lint_triton):
+    """One finding for each place where it comes first in some program."""
+    text = MANY.format(other=", other=0.0", bound=13).replace(", 13, N=8", ", 5, N=8")
+    found = lint_triton(text, select=["KS802"]).diagnostics
+    assert [d.location.line for d in found] == [11, 12]
+    assert "in 1 of 3 programs, first in program 0" in found[0].message
+    assert "in 2 of 3 programs, first in program 1" in found[1].message
+
+
+SHORT = """
+@triton.jit
+def kernel(x_ptr, o_ptr, n, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(o_ptr + i{more}, tl.load(x_ptr + i, mask=i < n))
+
+
+kernel[(3,)](np.ones(20, np.float32), np.zeros(20, np.float32), 20, N=8)
+"""
+
+
+@pytest.mark.parametrize(("more", "codes"), [("", ["KS501"]), (" - 1", ["KS501", "KS802"])])
+def test_what_is_stored_outside_is_told_as_that(lint_triton, more, codes):
+    """Undefined elements that stay inside of the tensor are told of beside it; those that leave it are not."""
+    found = lint_triton(SHORT.format(more=more), select=["KS501", "KS802"]).diagnostics
+    assert sorted(d.code for d in found) == codes

@@ -17,8 +17,8 @@ from ..values.value import Running, Value, lift
 from . import shapes
 
 __all__ = [
-    "FUNCTIONS", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "function", "maximum", "minimum", "power",
-    "two", "umulhi", "where",
+    "FUNCTIONS", "ROUND", "PropagateNan", "cdiv", "clamp", "dot", "fdiv", "fma", "function", "maximum", "minimum",
+    "power", "two", "umulhi", "where",
 ]  # fmt: skip
 
 _F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -48,11 +48,13 @@ def two(operation: str) -> Callable[..., Value]:
     return call
 
 
+#: What rounds as ``libdevice.round`` does, and not as ``round`` of the table: it is called by that name alone.
+ROUND = "round_half_away"
 #: Functions of one operand, by their names in ``tl``, ``tl.math`` and ``libdevice``.
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     name: function(name)
     for name, operation in OPERATIONS.items()
-    if operation.family is Family.UNARY and (name in FLOATING or name in ("floor", "ceil", "abs", "round"))
+    if operation.family is Family.UNARY and (name in {*FLOATING, "floor", "ceil", "abs", "round"} - {ROUND})
 }
 
 

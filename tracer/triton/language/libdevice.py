@@ -11,7 +11,7 @@ from ..values.arithmetic import cast, elementwise
 from ..values.types import TYPES
 from ..values.value import Value, lift
 from . import arithmetic, shapes
-from .arithmetic import FUNCTIONS, function, two
+from .arithmetic import FUNCTIONS, ROUND, function, two
 
 __all__ = ["LIBDEVICE", "REFUSED_LIBDEVICE"]
 
@@ -140,8 +140,8 @@ LIBDEVICE: dict[str, Any] = {
     "scalbn": two("ldexp"),
     "ilogb": exponent_of,
     "llrint": to_type("int64", "round"),
-    "round": function("round_half_away"),
-    "llround": to_type("int64", "round_half_away"),
+    "round": function(ROUND),
+    "llround": to_type("int64", ROUND),
     "rcbrt": reciprocal_of(FUNCTIONS["cbrt"]),
     "rhypot": reciprocal_of(norm),
     "norm3d": norm,

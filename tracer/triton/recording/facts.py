@@ -18,7 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Fact:
     """``kind`` is one of :class:`~kernscope.ir.launch_facts.FactKind`, ``stack`` a row of the launch's sites
     (``Launch.location``), ``what`` a name; ``programs`` the numbers of the programs concerned, ascending, ``elements``
-    a number for each of them (of a wrapped int32 the row of the operation that made it)."""
+    a number for each of them (of a wrapped int32 the row of the operation that made it, of undefined elements that of
+    the load)."""
 
     kind: str
     stack: int
@@ -31,9 +32,11 @@ class Fact:
 class AccessFact:
     """An access of a chunk: ``mode`` is ``"read"``, ``"write"`` or ``"atomic"``; ``access`` has its columns by lane
     (``access.counts()``, ``extent()``, ``elements()``); ``stack`` is where,
-    ``how`` which atomic it is."""
+    ``how`` which atomic it is; ``may_be_ordered``: its program
+    has learnt before what an atomic found, such as a lock."""
 
     mode: str
     access: Access
     stack: int
     how: str = ""
+    may_be_ordered: bool = False

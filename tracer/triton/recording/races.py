@@ -1,7 +1,7 @@
 """Races between the programs of a launch: one writes an element that another one writes or reads, without atomics.
 
-No order of the programs is promised, so that the outcome is chance, whatever the values were this time. Programs that
-took locks are left out: what these order is not known.
+No order of the programs is promised, so that the outcome is chance, whatever the values were this time. What a program
+does after it has learnt what an atomic found (it took a lock, or a ticket) is left out: what that orders is not known.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def find_races(accesses: Accesses) -> tuple[ProgramRace, ...] | None:
     met = [(programs, fact) for programs, fact in plain if id(fact.access.storage) in stored]
     if sum(len(programs) * math.prod(fact.access.shape) for programs, fact in met) > _IN_ALL:
         return None
-    found: dict[tuple[int, int, bool], ProgramRace] = {}
+    found: dict[tuple[str, int, int, bool], ProgramRace] = {}
     for number in dict.fromkeys(id(fact.access.storage) for _, fact in met):
         for race in _races_in([(p, fact) for p, fact in met if id(fact.access.storage) == number]):
-            key = (race.written, race.met, race.reads)
+            key = (race.storage, race.written, race.met, race.reads)
             known = found.get(key, race)
             found[key] = attrs.evolve(known, programs=np.union1d(known.programs, race.programs))
     return tuple(found.values())

@@ -20,6 +20,7 @@ from ..values.accesses import Access
 from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_float, roots_of
 from ..values.boxes import boxes_of, writable_boxes_of
 from ..values.storage import Storages
+from ..values.undefined import Undefined
 from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
 from .facts import AccessFact, Fact
 from .tape import Handle, Loop, PerLane, Tape
@@ -48,7 +49,7 @@ class Tracing:
         self.undo_bytes = 0
         self.largest = 1
         self.decided: dict[int, Value] = {}  # by identity; kept, so that no other value can have it
-        self.is_synchronised = False
+        self.may_be_ordered = False
         self._swaps = 0
         self._depth = 0
 
@@ -241,18 +242,20 @@ class Tracing:
 
     # --- what is undefined --------------------------------------------------------------------------------------------
 
-    def use(self, values: Sequence[Value], by: str, stack: int, mask: Value | None = None) -> None:
-        """Note undefined elements that are used: stored, reduced, or part of an address."""
+    def use(self, values: Sequence[Value], by: str, stack: int, within: Array | None = None) -> None:
+        """Note undefined elements that are used: stored, reduced, or part of an address; of a tile those ``within`` a
+        mask ``(lanes or 1, *shape)``. Each with the loads that left them undefined."""
         for value in values:
             if value.undefined is None:
                 continue
-            rank = max(value.undefined.ndim - 1, 0 if mask is None else len(mask.shape))
-            bad = under_rank(value.undefined, rank)
-            if mask is not None:
-                bad = bad & under_rank(mask.array, rank)
+            mask = value.undefined.mask
+            bad = under_rank(mask, max(mask.ndim, 0 if within is None else within.ndim) - 1)
+            if within is not None:
+                bad = bad & under_rank(within, bad.ndim - 1)
             if bad.any():
                 lanes = np.flatnonzero(bad.reshape(len(bad), -1).any(1)) if len(bad) > 1 else np.arange(self.lanes)
-                self.note(FactKind.UNDEFINED, stack, by, lanes, np.zeros(len(lanes), np.int64))
+                for load in value.undefined.loads:
+                    self.note(FactKind.UNDEFINED, stack, by, lanes, np.full(len(lanes), load))
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
@@ -293,10 +296,10 @@ class Tracing:
             lanes = np.flatnonzero(wraps & (access.counts() > 0))
             if len(lanes):
                 self.note(FactKind.WRAPPED, stack, name, lanes, np.full(len(lanes), made))
-        self.use([pointer], f"the address of {name}", stack, mask)
+        self.use([pointer], f"the address of {name}", stack, None if mask is None else mask.array)
         if mask is not None:
             self.use([mask], f"the mask of {name}", stack)
-        self.accesses.append(AccessFact(mode, access, stack, how))
+        self.accesses.append(AccessFact(mode, access, stack, how, self.may_be_ordered))
         self.largest = max(self.largest, math.prod(shape))
         return access, bool(outside.any()), stack
 
@@ -318,7 +321,7 @@ class Tracing:
         if inside is not None and fill is None and mask is not None:
             # What lies outside of the tensor is another fault.
             masked = access.inside() if leaves else inside
-            undefined = None if masked is None else ~masked
+            undefined = None if masked is None else Undefined(~masked, (stack,))
         pad: Any = plain_scalar(dtype.type(0))
         if fill is not None and fill.is_splat and fill.is_known:
             column = fill.array.reshape(len(fill.array), -1)[:, 0]
@@ -360,7 +363,8 @@ class Tracing:
         value = lift(value)
         access, leaves, stack = self._access(pointer, mask, "write", "a store")
         storage = access.storage
-        self.use([value], f"the store to {storage.name}", stack, mask)
+        if value.undefined is not None:
+            self.use([value], f"the store to {storage.name}", stack, _met(access, leaves))
         value = cast(value, storage.memory.dtype) if value.storage is None else self.address_of(value)
         value = cast(value, storage.memory.dtype)
         if value.shape != access.shape:
@@ -406,13 +410,16 @@ class Tracing:
             raise self.refused(
                 f"atomic_{how} of {pointer.dtype.element_ty}", "atomics take 32 and 64 bits, and floats of 16 bits"
             )
-        self.use([value], f"the atomic on {storage.name}", stack, mask)
+        if value.undefined is not None:
+            self.use([value], f"the atomic on {storage.name}", stack, _met(access, leaves))
         operands = [cast(lift(x), dtype) for x in ((value,) if expected is None else (value, expected))]
         handles = tuple(self._shaped(x, access.shape) for x in operands)
         static, addresses = (("how", how),), self._addresses(pointer, mask)
         layout = Layout.dense(access.shape, storage.layout.dtype)
         found = Value([self._combine(how, access, operands, leaves, is_used)], access.shape, stack=stack)
         if is_used:
+            # What it found can tell that other programs have done their part: what comes now may be in order with it.
+            self.may_be_ordered = True
             found.handle = Handle(self.tape.add("fetch", handles, static, stack, layout, access, addresses), layout)
         self.tape.add("atomic", handles, static, stack, None, access, addresses)
         return found
@@ -455,7 +462,6 @@ class Tracing:
         """``tl.atomic_cas``: programs run one by one, since they may wait for each other."""
         if self.lanes > 1:
             raise Split(np.arange(self.lanes))
-        self.is_synchronised = True
         self._swaps += 1
         if self._swaps > _MOST_SWAPS:
             raise self.refused(
@@ -468,6 +474,15 @@ class Tracing:
         for memory, where, old in reversed(self.undo):
             memory[where] = old
         self.undo = []
+
+
+def _met(access: Access, leaves: bool) -> Array | None:
+    """Which elements of the tile an access meets inside its storage: what it does outside is another fault."""
+    index, mask = access.elements()
+    if not leaves:
+        return mask
+    there: Array = (index >= 0) & (index < len(access.storage.memory))
+    return there if mask is None else there & mask
 
 
 def _rank_within(ascending: Array) -> Array:

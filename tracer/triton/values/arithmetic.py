@@ -7,12 +7,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from ....ir import dtypes
 from ....ir.layout import Layout
 from ....ir.ops import OPERATIONS, Cost, Family
 from ..constexpr import bare
+from .undefined import Undefined
 from .value import Array, MadeBy, Running, Value, lift, support, under_rank
 
 __all__ = [
@@ -148,22 +150,17 @@ def roots_of(values: Sequence[Value]) -> tuple[Value, ...]:
     return tuple({id(root): root for value in values for root in value.dependencies}.values())
 
 
-def _undefined_of(values: Sequence[Value], rank: int) -> Array | None:
-    found = None
-    for value in values:
-        if value.undefined is not None:
-            mine = under_rank(value.undefined, rank)
-            found = mine if found is None else found | mine
-    return found
+def _undefined_of(values: Sequence[Value], rank: int) -> list[Undefined | None]:
+    return [None if v.undefined is None else v.undefined.changed(lambda m: under_rank(m, rank)) for v in values]
 
 
-def _chosen_undefined(values: Sequence[Value], rank: int) -> Array | None:
+def _chosen_undefined(condition: Value, undefined: Sequence[Undefined | None], rank: int) -> Undefined | None:
     """Of ``where``: only what was chosen counts."""
-    zero = np.zeros((1,) * (rank + 1), np.bool_)
-    condition = under_rank(values[0].array, rank)
-    by, a, b = (zero if v.undefined is None else under_rank(v.undefined, rank) for v in values)
-    found: Array = by | np.where(condition, a, b)
-    return found if found.any() else None
+    chosen = under_rank(condition.array, rank)
+    by, a, b = undefined
+    return Undefined.of(
+        [by, a and a.changed(lambda m: np.asarray(chosen & m)), b and b.changed(lambda m: np.asarray(~chosen & m))]
+    )
 
 
 # --- operations -------------------------------------------------------------------------------------------------------
@@ -186,9 +183,11 @@ def elementwise(name: str, *given: Any) -> Value:
     result = np.dtype(np.bool_) if name in _COMPARISONS else common
     typed = [v if name == "where" and i == 0 else _as(v, common) for i, v in enumerate(values)]
     roots = roots_of(values)
-    undefined = _undefined_of(values, rank)
-    if name == "where" and undefined is not None:
-        undefined = _chosen_undefined(values, rank)
+    parts_undefined = _undefined_of(values, rank)
+    if name == "where":
+        undefined = _chosen_undefined(values[0], parts_undefined, rank)
+    else:
+        undefined = Undefined.of(parts_undefined)
     wrapped = None
     stack = Running.tracing.here()
     if integer:
@@ -295,7 +294,11 @@ def _sum_wraps(parts: Sequence[Array], common: np.dtype[Any]) -> Array | None:
     low, high = sum(int(p.min()) for p in parts), sum(int(p.max()) for p in parts)
     if -(2**31) <= low <= high < 2**31:
         return None
-    by_lane = [p.reshape(len(p), -1).astype(np.int64) for p in parts]
+    wide = merged([p.astype(np.int64) for p in parts], "add")
+    axes = [axis for part in wide for axis in support(part)]
+    if len(set(axes)) < len(axes):  # not separable: their bounds may lie at different elements
+        wide = [functools.reduce(operator.add, wide)]
+    by_lane = [p.reshape(len(p), -1) for p in wide]
     lows = functools.reduce(operator.add, (p.min(1) for p in by_lane))
     highs = functools.reduce(operator.add, (p.max(1) for p in by_lane))
     return _some((lows < -(2**31)) | (highs >= 2**31))
@@ -314,7 +317,7 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
     pointers = [v for v in values if v.storage is not None]
     pointer = pointers[0]
     place = next(i for i, v in enumerate(values) if v is pointer)
-    stack, roots, undefined = tracing.here(), roots_of(values), _undefined_of(values, rank)
+    stack, roots, undefined = tracing.here(), roots_of(values), Undefined.of(_undefined_of(values, rank))
     if len(pointers) == 1 and (name == "add" or (name == "sub" and place == 0)):
         other = next(v for v in values if v is not pointer)
         sign = -1 if name == "sub" else 1
@@ -341,6 +344,7 @@ def _of_pointers(name: str, values: Sequence[Value], rank: int, shape: tuple[int
             storage=pointer.storage,
             roots=roots,
             undefined=undefined,
+            wrapped=_wrapped(values, stack, None),
             stack=stack,
             is_const=any(p.is_const for p in pointers),
         )
@@ -380,8 +384,9 @@ def view(x: Value, shape: Sequence[int], of_part: Any, of_handle: Any, *, collap
     parts = [x.array] if collapse else x.parts
     undefined = x.undefined
     if undefined is not None:
-        whole = np.broadcast_to(under_rank(undefined, len(x.shape)), (len(undefined), *x.shape))
-        undefined = of_part(whole if collapse else undefined)
+        mask = undefined.mask
+        whole = np.broadcast_to(under_rank(mask, len(x.shape)), (len(mask), *x.shape))
+        undefined = attrs.evolve(undefined, mask=of_part(whole if collapse else mask))
     made = Value(
         [of_part(p) for p in parts],
         shape,

@@ -18,6 +18,7 @@ from ....ir.errors import TritonCompileError
 from ..constexpr import bare
 from .storage import Storage
 from .types import BlockType, PointerType, type_of_numpy
+from .undefined import Undefined
 
 __all__ = ["MadeBy", "Running", "Split", "Value", "along_lanes", "constant", "lift", "support", "under_rank"]
 
@@ -68,7 +69,7 @@ class Sizes(tuple[int, ...]):
 
 class Value:
     """See the module. ``storage`` is what a pointer points into, ``roots`` the values with nodes that a lazy one was
-    computed from, ``undefined`` ``(lanes or 1, *shape)`` marks elements that a masked load left undefined, ``wrapped``
+    computed from, ``undefined`` the elements that masked loads left undefined, ``wrapped``
     is where (stack row) an int32 on its way here wrapped around, and in which lanes ``(lanes or 1,)``, ``is_const`` a
     pointer that nothing is written through."""
 
@@ -96,7 +97,7 @@ class Value:
         storage: Storage | None = None,
         made_by: MadeBy | None = None,
         roots: tuple[Value, ...] = (),
-        undefined: Array | None = None,
+        undefined: Undefined | None = None,
         wrapped: tuple[int, Array] | None = None,
         stack: int = -1,
         is_const: bool = False,
