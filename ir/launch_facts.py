@@ -59,8 +59,13 @@ class LaunchFact:
         """How many programs, and which is the first."""
         if self.total == 1:
             return f"in the only program that was run, {self.program}" if self.is_sample else "in the only program"
+        return f"in {self.share}, first in program {self.program}"
+
+    @property
+    def share(self) -> str:
+        """How many programs, of how many."""
         run = " that were run" if self.is_sample else ""
-        return f"in {self.programs:,} of {plural(self.total, 'program')}{run}, first in program {self.program}"
+        return f"{self.programs:,} of {plural(self.total, 'program')}{run}"
 
 
 @attrs.frozen

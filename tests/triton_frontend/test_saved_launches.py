@@ -121,3 +121,47 @@ def test_a_graph_without_its_launch_says_what_is_not_judged() -> None:
     report = ks.lint(made.graph(2))
     assert {d.code for d in report if d.severity == "error"} == {"KS501"}
     assert any("not judged" in note and "lint the launch" in note for note in report.notes)
+
+
+def test_a_folder_of_saved_graphs_is_linted_and_reported(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it holds no Python files; one that holds neither is a mistake."""
+    main(["triton", "--save", "graphs", script])
+    Path("graphs", "deep").mkdir()
+    Path("graphs", "001-faulty.ksg").rename("graphs/deep/one.ksg")
+    capsys.readouterr()
+    assert main(["lint", "--output-format", "concise", "graphs"]) == 1
+    assert "KS801" in capsys.readouterr().out
+    assert main(["report", "--no-run", "-o", "pages", "graphs"]) == 1
+    assert [path.name for path in Path("pages", "deep").iterdir()] == ["one.ksg.html"]
+    Path("graphs/deep/one.ksg").unlink()
+    assert main(["lint", "graphs"]) == 2
+    assert "no Python files and no saved graphs" in capsys.readouterr().err
+
+
+LOOP = """
+import numpy as np
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def summed(x_ptr, o_ptr, N: tl.constexpr, TIMES: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros((N,), tl.float32)
+    for turn in range(TIMES):
+        total += tl.exp(tl.load(x_ptr + turn * N + i))
+    tl.store(o_ptr + i, total)
+
+
+summed[(1,)](np.ones(1 << 18, np.float32), np.zeros(1 << 16, np.float32), N=1 << 16, TIMES=4)
+"""
+
+
+def test_what_helps_is_said_in_the_language_of_the_kernel(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Buffers that take turns are `num_stages` in Triton; and a schedule of what does not fit says so."""
+    Path(script).write_text(LOOP)
+    assert main(["triton", script]) == 0
+    out = capsys.readouterr().out
+    assert "num_stages=2" in out and "out=buffer" not in out and "if it fitted" not in out
+    assert main(["triton", "--set", "memory.tcm.bytes=300000", script]) == 1
+    assert "PEs, if it fitted\n" in capsys.readouterr().out
