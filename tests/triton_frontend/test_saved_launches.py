@@ -135,7 +135,7 @@ def test_a_folder_of_saved_graphs_is_linted_and_reported(script: str, capsys: py
     assert [path.name for path in Path("pages", "deep").iterdir()] == ["one.ksg.html"]
     Path("graphs/deep/one.ksg").unlink()
     assert main(["lint", "graphs"]) == 2
-    assert "no Python files and no saved graphs" in capsys.readouterr().err
+    assert "no Python files and no saved graphs" in capsys.readouterr().out
 
 
 LOOP = """
