@@ -344,6 +344,19 @@ def test_what_a_kernel_raises_is_its_own() -> None:
     assert places[0] == places[1]
 
 
+@pytest.mark.parametrize("line", ["for row in x: pass", "h = tl.load(x) if x else None", "tl.load(x[9:10, :])"])
+def test_what_is_refused_is_refused_at_the_same_line(tmp_path: Path, line: str) -> None:
+    """Also where the question itself is at fault."""
+    module = module_of(tmp_path, f"from kernscope import tl\ndef kernel(x):\n    {line}\n")
+    said = []
+    for observe in (False, True):
+        with pytest.raises(ks.KernscopeError) as caught:
+            machine = load_machine("ahbm-pe")
+            record_kernel(module.kernel, (X,), {}, target=machine.target, machine=machine.name, observe=observe)
+        said.append((caught.value.message, caught.value.help, caught.value.places[0][1].line))
+    assert said[0] == said[1]
+
+
 # --- kept -------------------------------------------------------------------------------------------------------------
 
 
