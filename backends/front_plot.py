@@ -45,9 +45,20 @@ def front_plot(points: Sequence[FrontPoint], title: str, note: str, suffix: str)
     places = [(p.peak_bytes, p.makespan_ps) for p in points]
     front = sorted((p for p in points if p.is_front), key=lambda p: p.peak_bytes)
     others = [p for p in points if not p.is_front]
-    axes.scatter([p.peak_bytes for p in others], [p.makespan_ps for p in others], s=22, color=_OTHER, zorder=2)
+    axes.scatter(
+        [p.peak_bytes for p in others],
+        [p.makespan_ps for p in others],
+        s=22,
+        color=_OTHER,
+        zorder=2,
+        label="another point is as good in both and better in one",
+    )
     axes.step([p.peak_bytes for p in front], [p.makespan_ps for p in front], where="post", color=_FRONT, linewidth=1.4)
-    axes.scatter([p.peak_bytes for p in front], [p.makespan_ps for p in front], s=34, color=_FRONT, zorder=3)
+    axes.scatter(
+        [p.peak_bytes for p in front], [p.makespan_ps for p in front], s=34, color=_FRONT, zorder=3, label="the front"
+    )
+    if others:
+        axes.legend(loc="upper right", fontsize=8, frameon=False, labelcolor=_MUTE)
     for number, point in enumerate(front[:_NAMED], start=1):
         at = (point.peak_bytes, point.makespan_ps)
         axes.annotate(str(number), at, xytext=(5, 5), textcoords="offset points", fontsize=8, color=_INK)

@@ -15,7 +15,7 @@ from ..face.sweeping.plot import check_plot
 from ..face.sweeping.processes import examine_apart
 from ..face.sweeping.request import Request, sources_of
 from ..face.sweeping.result import Sweep, SweepRow
-from ..face.sweeping.sweep import points_of
+from ..face.sweeping.sweep import points_of, title_of
 from ..face.sweeping.variants import is_parameter
 from ..face.targets import parse_arguments, split_target
 from ..ir.errors import OptionError, did_you_mean
@@ -152,7 +152,8 @@ def sweep(
                 kept.add(row)
                 failed[str(row.point)] = row
                 tell(number + 1, len(missing), ", ".join(f"{k}={v}" for k, v in row.point.items()))
-        found = Sweep(kernel.name, tuple(values), tuple(kept.row(point) or failed[str(point)] for point in points))
+        told = tuple(kept.row(point) or failed[str(point)] for point in points)
+        found = Sweep(title_of(job.launch, values), tuple(values), told)
     say(str(found))
     if output is not None:
         _write(output, found)

@@ -220,11 +220,12 @@ def _launch_lines(group: _Group) -> Iterator[str]:
     try:
         schedule = one.longest.schedule
         bounds = schedule.bounds
+        unfit = "" if one.fits else ", if it fitted"
         about = "about " if one.programs_run < one.programs else ""
         bound = f", {schedule.ratio:.2f} x its bound ({bounds.best})" if bounds is not None else ""
         yield (
             f"  schedule  list {format_ps(schedule.makespan_ps)} a program{bound}; the launch {about}"
-            f"{format_ps(one.makespan_ps)} on {plural(one.processing_elements, 'PE')}"
+            f"{format_ps(one.makespan_ps)} on {plural(one.processing_elements, 'PE')}{unfit}"
         )
     except KernscopeError as error:
         yield f"  schedule  none: {error.message}"

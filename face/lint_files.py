@@ -64,7 +64,13 @@ def _is_python_file(target: Target) -> bool:
 def _folder(folder: str, configurations: Configurations, notes: list[str]) -> Iterator[Target]:
     files = list(python_files(folder))
     if not files:
-        raise KernelFileError(f"no Python files in {folder!r}", help="give a folder with kernels, or a file")
+        saved = list(files_below(folder, ".ksg"))
+        if not saved:
+            raise KernelFileError(
+                f"no Python files and no saved graphs in {folder!r}", help="give a folder with kernels, or a file"
+            )
+        yield from (Target(str(file), None, True) for file in saved)
+        return
     chosen = [file for file in files if not configurations.of(str(file)).excludes(str(file))]
     if not any(may_hold_kernels(str(file)) for file in chosen):
         notes.append(f"{folder}: no kernels")
@@ -73,10 +79,15 @@ def _folder(folder: str, configurations: Configurations, notes: list[str]) -> It
 
 def python_files(folder: str) -> Iterator[Path]:
     """The Python files of a folder and those below it, by name; without hidden ones and those of environments."""
+    return files_below(folder, ".py")
+
+
+def files_below(folder: str, suffix: str) -> Iterator[Path]:
+    """The same of files whose names end otherwise."""
     found: list[Path] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not _is_passed_over(Path(parent, name))]
-        found += [Path(parent, name) for name in names if name.endswith(".py") and not name.startswith(".")]
+        found += [Path(parent, name) for name in names if name.endswith(suffix) and not name.startswith(".")]
     yield from sorted(found)
 
 

@@ -100,7 +100,7 @@ class ReportJob(LaunchJob[IndexRow]):
         else:
             source, extension = self.target.source.replace(".", "/"), ""
         parts = [_plain(part) for part in Path(source).parts]
-        names = [parts[-1], *map(_plain, self.launch or [extension])]
+        names = [parts[-1], *map(_plain, self.launch or [extension.lstrip(".")])]
         return "/".join([*parts[:-1], ".".join([*names, "html"])])
 
 

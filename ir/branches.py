@@ -73,14 +73,14 @@ class Branch:
 
     @property
     def mark(self) -> str:
-        """Which way, in as few words as will do: ``true``, ``true 4, false 54``, ``16 times``."""
+        """Which way, in as few words as will do: ``true``, ``both ways``, ``16 times``."""
         if not self.ways:
             return "not evaluated"
         if self.trips is not None:
             return _span(self.trips) + (", or not once" if len(self.ways) > 1 else "")
-        if len(self.ways) > 1:
-            return ", ".join(f"{way.label} {way.times:,}" for way in self.ways)
-        return self.ways[0].label
+        if self.labels == {"true", "false"}:
+            return "both ways"
+        return ", ".join(way.label for way in self.ways)
 
     @property
     def took(self) -> str:

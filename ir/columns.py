@@ -13,6 +13,7 @@ from .arrays.permutations import group_starts
 from .branches import Branches
 from .errors import ArgumentError, shown
 from .grid import Grid, program_text
+from .launch_facts import LaunchFacts
 from .layout import Layout
 from .memories import held_bytes
 from .source.location import CALLERS_KEPT, Location
@@ -53,7 +54,8 @@ class GraphColumns:
     ``initial`` names the tensors that had values when the kernel was traced: an array stood in their place.
     ``defaults`` are the arrays the kernel was traced with: the inputs of a run that names no others; they are no part
     of a graph's identity and are not saved. ``branches`` are those that the kernel took, where the trace was watched
-    (None: it was not); neither they are part of a graph's identity.
+    (None: it was not); ``facts`` are what the data of a launch told, of all of its programs, where the graph is that of
+    one of them (None: its language has none). Neither are part of a graph's identity.
     """
 
     kernel: str
@@ -79,6 +81,7 @@ class GraphColumns:
     initial: tuple[str, ...] = ()
     defaults: Mapping[str, np.ndarray[Any, Any]] = attrs.field(factory=dict)
     branches: Branches | None = None
+    facts: LaunchFacts | None = None
 
     @cached_property
     def access_start(self) -> IntArray:

@@ -56,7 +56,7 @@ class Graph(GraphColumns):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
             return NotImplemented
-        fields = [f.name for f in attrs.fields(Graph) if f.name not in ("defaults", "branches")]
+        fields = [f.name for f in attrs.fields(Graph) if f.name not in ("defaults", "branches", "facts")]
         return all(getattr(self, name) == getattr(other, name) for name in fields)
 
     __hash__ = object.__hash__

@@ -8,7 +8,7 @@ import attrs
 from .forms.counts import plural
 from .source.location import Location
 
-__all__ = ["FactKind", "LaunchFact"]
+__all__ = ["NOT_JUDGED", "FactKind", "LaunchFact", "LaunchFacts"]
 
 
 class FactKind:
@@ -59,5 +59,28 @@ class LaunchFact:
         """How many programs, and which is the first."""
         if self.total == 1:
             return f"in the only program that was run, {self.program}" if self.is_sample else "in the only program"
+        return f"in {self.share}, first in program {self.program}"
+
+    @property
+    def share(self) -> str:
+        """How many programs, of how many."""
         run = " that were run" if self.is_sample else ""
-        return f"in {self.programs:,} of {plural(self.total, 'program')}{run}, first in program {self.program}"
+        return f"{self.programs:,} of {plural(self.total, 'program')}{run}"
+
+
+@attrs.frozen
+class LaunchFacts:
+    """All facts of a launch, and its ``open_questions``: what could not be looked at, a sentence each. ``is_judged``:
+    all that can be known of its programs is among them."""
+
+    facts: tuple[LaunchFact, ...]
+    open_questions: tuple[str, ...] = ()
+    is_judged: bool = True
+
+
+#: Of the graph of one program, which knows of no other.
+NOT_JUDGED = LaunchFacts(
+    (),
+    ("what the data of the launch tells is not judged (KS801 to KS806, KS501 of other programs): lint the launch",),
+    is_judged=False,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .edits import Edit, Fix, apply_edits
 from .findings import Diagnostic, LintReport, Place
-from .lint import explain, in_order, lint_facts, lint_graph
+from .lint import explain, lint_graph
 from .rules import RULES
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import attrs
@@ -109,6 +109,17 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.diagnostic}\n\n{printable(self.title)}: not linted"
+
+
+def in_order(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Findings in the order of a report."""
+    return tuple(sorted(found, key=_order))
+
+
+def _order(diagnostic: Diagnostic) -> tuple[int, str, int, int, str, tuple[int, ...], str]:
+    place = diagnostic.location
+    where = ("", 0, 0) if place is None else (place.file, place.line, place.column)
+    return (SEVERITIES.index(diagnostic.severity), *where, diagnostic.code, diagnostic.nodes[:1], diagnostic.message)
 
 
 @attrs.frozen(repr=False)

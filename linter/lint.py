@@ -9,16 +9,16 @@ from typing import Any
 from ..analysis.analysis import Analysis
 from ..ir.errors import ERRORS, KernscopeError
 from ..ir.graph import Graph
-from ..ir.launch_facts import LaunchFact
 from ..ir.verifier.verify import require_valid
-from .findings import SEVERITIES, Diagnostic, LintReport
+from .facts import CODES_OF_FACTS, judged_facts
+from .findings import Diagnostic, LintReport, in_order
 from .invocation import Invocation
 from .rule import LintContext, Rule
 from .rule_selection import find_rule, option_values, select_rules
 from .rules import RULES
 from .suppressions import split_suppressed, suppressions_of
 
-__all__ = ["explain", "in_order", "lint_facts", "lint_graph"]
+__all__ = ["explain", "lint_graph"]
 
 
 def lint_graph(
@@ -55,7 +55,15 @@ def lint_graph(
     shared = LintContext(analysis, again=again, invocation=invocation)
     ran = {rule.code for rule in chosen if not rule.judges_suppressions}
     found = [d for rule in chosen if rule.code in ran for d in _run(rule, shared, values[rule.code])]
-    kept, suppressed, unused = split_suppressed(found, suppressions_of(graph))
+    silencing = suppressions_of(graph)
+    facts = graph.facts
+    if facts is not None and facts.is_judged:
+        found = [d for d in found if d.code not in CODES_OF_FACTS]
+    kept, suppressed, unused = split_suppressed(found, silencing)
+    if facts is not None:
+        more, hidden = judged_facts(facts.facts, silencing, select=select, ignore=ignore)
+        kept, suppressed = [*kept, *more], [*suppressed, *hidden]
+        unused = split_suppressed(hidden, unused)[2]
     judged = tuple(s for s in unused if s.code in ran or s.code not in RULES)
     after = LintContext(analysis, unused_suppressions=judged)
     kept += [d for rule in chosen if rule.code not in ran for d in _run(rule, after, values[rule.code])]
@@ -63,37 +71,13 @@ def lint_graph(
         title=graph.kernel if title is None else title,
         diagnostics=in_order(kept),
         suppressed=in_order(suppressed),
+        notes=() if facts is None else facts.open_questions,
         branches=graph.branches,
     )
 
 
 def _run(rule: Rule, shared: LintContext, options: Mapping[str, Any]) -> Iterable[Diagnostic]:
     return map(rule.finding, rule.check(shared, options))
-
-
-def lint_facts(
-    facts: Iterable[LaunchFact], *, select: Iterable[str] = (), ignore: Iterable[str] = ()
-) -> tuple[Diagnostic, ...]:
-    """The findings of the rules on what the data of a launch told; ``select`` and ``ignore`` as for a graph. Raises
-    ``RuleError`` for an unknown rule."""
-    judging = {rule.fact: rule for rule in select_rules(select, ignore, RULES) if rule.of_fact is not None}
-    found = []
-    for fact in facts:
-        rule = judging.get(fact.kind)
-        if rule is not None and rule.of_fact is not None:
-            found.append(rule.finding(rule.of_fact(fact)))
-    return in_order(found)
-
-
-def in_order(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Findings in the order of a report."""
-    return tuple(sorted(found, key=_order))
-
-
-def _order(diagnostic: Diagnostic) -> tuple[int, str, int, int, str, tuple[int, ...], str]:
-    place = diagnostic.location
-    where = ("", 0, 0) if place is None else (place.file, place.line, place.column)
-    return (SEVERITIES.index(diagnostic.severity), *where, diagnostic.code, diagnostic.nodes[:1], diagnostic.message)
 
 
 def explain(code: str) -> str:

@@ -12,9 +12,12 @@ from typing import Any
 
 import attrs
 import numpy as np
+from tritonkernels import launched
+from tritonkernels import tl as triton_language
 
 import kernscope as ks
 from kernscope import tl
+from kernscope.face.triton.launch_facts import launch_facts
 from kernscope.ir.forms.saved import TABLES
 
 __all__ = ["mutations", "originals", "sealed", "split"]
@@ -75,6 +78,20 @@ def _integers(i: Any, o: Any) -> None:
             tl.store(o[0:2, :], tl.maximum(h, h2 & 7).to("f16"))
 
 
+def _racing(x_ptr: Any, o_ptr: Any, n: Any, N: Any) -> None:
+    i = triton_language.program_id(0) * (N - 1) + triton_language.arange(0, N)
+    triton_language.store(o_ptr + i, triton_language.load(x_ptr + i, mask=i < n))
+
+
+def _of_launch() -> ks.Graph:
+    """The graph of a program of a Triton launch, with what its data told: three kinds of facts."""
+    out = np.zeros(20, np.float32)
+    made = launched(_racing, 3, np.ones(20, np.float32), out, 18, N=8)
+    facts = launch_facts(made)
+    assert {fact.kind for fact in facts.facts} == {"race", "outside", "undefined"}
+    return attrs.evolve(made.graph(0), facts=facts)
+
+
 @cache
 def originals(folder: Path) -> tuple[bytes, ...]:
     """Files of small graphs that have, together, all that a graph can have."""
@@ -86,6 +103,7 @@ def originals(folder: Path) -> tuple[bytes, ...]:
         ks.trace(_ring, h((4, 8), "f32"), h((4, 8), "f32"), ranks=4),
         ks.trace(_products, h((16, 16), "f16"), h((16, 16), "f16"), h((16, 16), "f32"), machine=mesh, ranks=1),
         attrs.evolve(summed, branches=ks.branches(_sums, h((10, 8), "f32"), h((8,), "f32"))),
+        _of_launch(),
         ks.rebuffer(ks.trace(_integers, h((4, 8), "i32"), h((4, 8), "f16")), 2),
     ]
     files = []

@@ -8,7 +8,7 @@ raises ``NotTracingError``. Mistakes raise at the kernel's line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ir import dtypes
@@ -26,7 +26,7 @@ from ..ir.errors import (
 from ..ir.layout import Layout
 from ..ir.ops import Scalar
 from ..ir.ops.philox import ROUNDS
-from .language import composites, indirect, transfers
+from .language import composites, folding, indirect, transfers
 from .language.calls import as_destination, as_handle, at_the_call, located, whole
 from .language.declared import declared, declared_operations, record_into
 from .recording.current import CURRENT, current
@@ -317,6 +317,32 @@ def cast(
     if out is None:
         return current().cast(handle, dtype, bitcast, space)
     return record_into("bitcast" if bitcast else "cast", (handle,), (("dtype", dtypes.of(dtype)),), out)
+
+
+# --- by a function of the author's ----------------------------------------------------------------------------------
+
+
+@located
+def associative_scan(
+    x: TensorHandle | tuple[TensorHandle, ...], axis: int, combine_fn: Callable[..., Any], reverse: bool = False
+) -> Any:
+    """Every element along an axis combined with all before it (``reverse``: behind it), in fresh bytes.
+
+    ``combine_fn(a, b)`` gets two tiles of one shape, of the earlier elements and of the later ones, and returns one of
+    that shape and dtype, computed element by element; it is associative, and called ceil(log2 n) times. ``x`` may be a
+    tuple of tiles of one shape: then it gets those of the earlier elements, then those of the later ones, and returns
+    as many. Raises ``ShapeError``, ``DTypeError`` or ``ArgumentError`` for what it returns instead.
+    """
+    return folding.associative_scan(x, axis, combine_fn, bool(reverse))
+
+
+@located
+def reduce(
+    x: TensorHandle | tuple[TensorHandle, ...], axis: int, combine_fn: Callable[..., Any], keep_dims: bool = False
+) -> Any:
+    """The elements along an axis made one by a function, as in :func:`associative_scan`; it is commutative, too, as
+    elements far from each other are combined. It is called about log2 n times, on tiles that halve."""
+    return folding.reduce(x, axis, combine_fn, bool(keep_dims))
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -676,6 +702,8 @@ __all__ = sorted(
             "static_range",
             "load",
             "store",
+            "associative_scan",
+            "reduce",
             "take",
             "scatter",
             "atomic_add",

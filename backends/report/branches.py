@@ -88,21 +88,21 @@ def branches_table(rows: list[Branch], data: ReportData, paths: PagePaths) -> st
     """Branches as a table."""
     elsewhere = _Elsewhere(data.other_launches)
     several = len({row.place.file for row in rows}) > 1
+    apart = {row: elsewhere.of(row) for row in rows}
+    any_differs = any(apart.values())
     cells = []
     for row in rows:
-        file = f"{paths.name(row.place.file)}:" if several else ""
         others = [
-            f"<b>{shown(launch)}</b>: {'not reached' if its is None else shown(its.took)}"
-            for launch, its in elsewhere.of(row)
+            f"<b>{shown(launch)}</b>: {'not reached' if its is None else shown(its.took)}" for launch, its in apart[row]
         ]
         cells.append(
             [
-                shown(f"{file}{row.place.line}"),
+                shown(paths.in_text(row.place.short) if several else str(row.place.line)),
                 f"{shown(row.kind)} <code>{shown(row.text)}</code>",
                 shown(row.took),
                 shown(", ".join(row.depends)) or "nothing that a launch sets",
-                "<br>".join(others),
+                *(["<br>".join(others)] if any_differs else []),
             ]
         )
-    head = ["line", "branch", "went", "decided by", "another launch"]
+    head = ["line", "branch", "went", "decided by", *(["another launch"] if any_differs else [])]
     return f'<div class="taken">{table(head, cells, numbers=0)}</div>'

@@ -59,8 +59,8 @@ def failed_row(point: Mapping[str, Any], error: KernscopeError | str) -> SweepRo
 class Sweep:
     """The rows of a sweep, in the order of its axes, the last of which varies fastest.
 
-    ``title`` is the kernel's name, ``axes`` their names. ``str()`` is the table; ``to_csv()`` and ``columns()`` are for
-    other programs.
+    ``title`` names the kernel and the launch, ``axes`` their names. ``str()`` is the table; ``to_csv()`` and
+    ``columns()`` are for other programs.
     """
 
     title: str

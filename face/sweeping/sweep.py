@@ -52,7 +52,13 @@ def sweep(
     check_effort(effort)
     base = Base(launch, arguments, machine, policy=policy, effort=effort, ranks=ranks)
     points = points_of(launch.kernel, axes, launch.machine if machine is None else machine)
-    return Sweep(launch.kernel.name, tuple(axes), tuple(_row(base, point) for point in points))
+    return Sweep(title_of(launch, axes), tuple(axes), tuple(_row(base, point) for point in points))
+
+
+def title_of(launch: Launch, axes: Iterable[str]) -> str:
+    """What is swept: the kernel, and its launch where that has a name and is no axis itself."""
+    name = launch.kernel.name
+    return f"{name}:{launch.name}" if launch.name and "launch" not in axes else name
 
 
 def points_of(kernel: Kernel, axes: Mapping[str, Iterable[Any]], machine: Any) -> list[dict[str, Any]]:

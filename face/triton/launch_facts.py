@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...ir.launch_facts import FactKind, LaunchFact
+from ...ir.launch_facts import FactKind, LaunchFact, LaunchFacts
 from ...ir.source.location import Location
 from ...tracer.triton.launching import NOTHING, Launch, Without
 from ...tracer.triton.recording.facts import AccessFact, Fact
 from ...tracer.triton.recording.races import ProgramRace
 
-__all__ = ["launch_facts", "without_consequences"]
+__all__ = ["launch_facts"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _OF_ADDRESSES = (FactKind.OUTSIDE, FactKind.RACE, FactKind.CHANCE)
 
 
-def launch_facts(launch: Launch) -> tuple[list[LaunchFact], tuple[str, ...]]:
+def launch_facts(launch: Launch) -> LaunchFacts:
     """The facts of a launch, one for each kind, line and name, and of those of addresses another one that leaves out
     the programs whose address wrapped around; and what could not be looked at, a sentence each."""
     lost = _lost(launch)
@@ -46,18 +46,11 @@ def launch_facts(launch: Launch) -> tuple[list[LaunchFact], tuple[str, ...]]:
             for fact in apart
             if fact.kind in _OF_ADDRESSES and _accesses(fact) & lost.keys()
         ]
-    return found, open_questions
+    return LaunchFacts(tuple(found), open_questions)
 
 
 def _accesses_of(launch: Launch) -> Iterator[AccessFact]:
     return (fact for trace in launch.traces for chunk in trace.chunks for fact in chunk.accesses)
-
-
-def without_consequences(facts: Iterable[LaunchFact], told: Iterable[LaunchFact]) -> list[LaunchFact]:
-    """The facts without what follows from those of wrapped addresses that are ``told``: wherever such an address went,
-    what it does there was not meant."""
-    lost = {(fact.what, fact.place) for fact in told}
-    return [fact for fact in facts if fact.is_apart == (fact.kind in _OF_ADDRESSES and bool(_accesses(fact) & lost))]
 
 
 def _accesses(fact: LaunchFact) -> set[tuple[str, Location | None]]:

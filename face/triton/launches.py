@@ -13,11 +13,14 @@ import numpy as np
 from ...analysis.analysis import Analysis
 from ...ir.forms.counts import plural
 from ...ir.graph import Graph
-from ...ir.launch_facts import FactKind, LaunchFact
+from ...ir.launch_facts import LaunchFacts
 from ...ir.ops import OPERATIONS
+from ...ir.source.digests import source_digest
 from ...ir.source.location import Location
-from ...linter import Diagnostic, LintReport, in_order, lint_facts, lint_graph
-from ...linter.suppressions import split_suppressed, suppressions_of
+from ...linter import Diagnostic, LintReport, lint_graph
+from ...linter.facts import CODES_OF_FACTS, judged_facts, line_of
+from ...linter.findings import in_order
+from ...linter.suppressions import suppressions_of
 from ...machine.description import Machine
 from ...memory.liveness import Liveness
 from ...scheduler.result.schedule import Schedule
@@ -25,14 +28,12 @@ from ...tracer.triton.arguments import DescriptorArgument, TensorArgument
 from ...tracer.triton.host.session_state import LaunchRequest
 from ...tracer.triton.launching import Launch
 from ...tracer.triton.recording.turns import Alike, grouped_by_turns
-from .launch_facts import launch_facts, without_consequences
+from .launch_facts import launch_facts
 
 __all__ = ["LaunchResult", "TraceResult"]
 
 #: Rules that judge a whole suite, or a second trace.
 _OF_A_SUITE = frozenset({"KS001", "KS701"})
-#: Rules that judge the facts of all programs, which know more than the graph of one.
-_OF_FACTS = frozenset({"KS501"})
 #: A kernel that stores nothing; and rules that say of a line that what it makes is never used.
 _NO_STORE = "KS505"
 _OF_ALL_TRACES = frozenset({"KS302", "KS304", "KS504"})
@@ -65,7 +66,7 @@ class TraceResult:
     def lines(self) -> frozenset[tuple[str, int]]:
         """The lines that its programs come to."""
         places = (self.graph.location(int(stack)) for stack in np.unique(self.graph.nodes.stack))
-        return frozenset(_line(place) for place in places)
+        return frozenset(line_of(place) for place in places)
 
     @property
     def liveness(self) -> Liveness:
@@ -148,10 +149,22 @@ class LaunchResult:
         """What tells it from other launches: all but the data. Launches of one signature take the same time."""
         return (str(self.location), self.grid, self.arguments, tuple(trace.programs for trace in self.traces))
 
-    @property
+    @cached_property
     def graphs(self) -> tuple[Graph, ...]:
-        """The graph of one program of each trace that is examined."""
-        return tuple(trace.graph for trace in self.examined)
+        """The graph of one program of each trace that is examined, with what the data told of all programs."""
+        return tuple(self.with_facts(trace.graph) for trace in self.examined)
+
+    def with_facts(self, graph: Graph) -> Graph:
+        """A graph of the launch, with what the data told; it is saved and linted with that."""
+        files = {
+            at.file
+            for fact in self.facts.facts
+            for place in (fact.place, fact.other_place)
+            if place is not None
+            for at in (place, *place.stack)
+        }
+        digests = {**{file: source_digest(file) for file in sorted(files)}, **(graph.digests or {})}
+        return attrs.evolve(graph, facts=self.facts, digests=digests)
 
     @property
     def commonest(self) -> TraceResult:
@@ -208,40 +221,33 @@ class LaunchResult:
         silenced: dict[Any, Diagnostic] = {}
         for report in reports:
             found |= {_key(d): d for d in report if self._holds(d, reports)}
-            silenced |= {_key(d): d for d in report.suppressed if d.code not in _OF_FACTS}
-        facts, open_questions = self._facts
+            silenced |= {_key(d): d for d in report.suppressed if d.code not in CODES_OF_FACTS}
         # What other programs do than those whose graphs were linted.
-        told = {(d.code, _line(d.location)) for d in (*found.values(), *silenced.values())}
+        told = {(d.code, line_of(d.location)) for d in (*found.values(), *silenced.values())}
         suppressions = [s for trace in self.examined for s in suppressions_of(trace.graph)]
-
-        def judged(some: Iterable[LaunchFact]) -> tuple[Sequence[Diagnostic], Sequence[Diagnostic]]:
-            more = [
-                d for d in lint_facts(some, select=select, ignore=ignore) if (d.code, _line(d.location)) not in told
-            ]
-            return split_suppressed(more, suppressions)[:2]
-
-        wrapped = [fact for fact in facts if fact.kind == FactKind.WRAPPED and judged([fact])[0]]
-        kept, hidden = judged(without_consequences(facts, wrapped))
+        kept, hidden = judged_facts(self.facts.facts, suppressions, told=told, select=select, ignore=ignore)
         found |= {str(d): d for d in kept}
         silenced |= {str(d): d for d in hidden}
-        return LintReport(self.title, in_order(found.values()), in_order(silenced.values()), open_questions)
+        notes = self.facts.open_questions
+        return LintReport(self.title, in_order(found.values()), in_order(silenced.values()), notes)
 
     @cached_property
-    def _facts(self) -> tuple[list[LaunchFact], tuple[str, ...]]:
+    def facts(self) -> LaunchFacts:
+        """What the data told, of all programs that were run."""
         return launch_facts(self.launch)
 
     def _holds(self, finding: Diagnostic, reports: Sequence[LintReport]) -> bool:
         """Whether a finding of one trace holds for the launch: what says that something is never done has to be true of
         all programs that come to that line."""
-        if finding.code in _OF_A_SUITE | _OF_FACTS:
+        if finding.code in _OF_A_SUITE | CODES_OF_FACTS:
             return False
         if finding.code == _NO_STORE:  # a tensor that one kernel of many leaves alone is an option not taken
             return not any(OPERATIONS.stores[trace.graph.nodes.op].any() for trace in self.examined)
         if finding.code not in _OF_ALL_TRACES:
             return True
-        line = _line(finding.location)
+        line = line_of(finding.location)
         passing = [r for r, trace in zip(reports, self.examined, strict=True) if line in trace.lines]
-        return all(any(d.code == finding.code and _line(d.location) == line for d in r) for r in passing)
+        return all(any(d.code == finding.code and line_of(d.location) == line for d in r) for r in passing)
 
     @property
     def title(self) -> str:
@@ -272,7 +278,3 @@ def _told(value: Any) -> Any:
 def _key(finding: Diagnostic) -> tuple[str, str, str]:
     """What makes findings of several traces one: the same at one place, but for the numbers."""
     return finding.code, re.sub(r"\d+", "N", finding.message), str(finding.location)
-
-
-def _line(place: Location | None) -> tuple[str, int]:
-    return ("", 0) if place is None else (place.file, place.line)

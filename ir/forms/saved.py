@@ -46,6 +46,7 @@ from ..tables import (
 from ..target import Reach, Target
 from .printable import printable
 from .saved_branches import read_branches, written_branches
+from .saved_facts import read_facts, written_facts
 
 __all__ = ["TABLES", "VERSION", "brief", "is_saved_graph", "read_fields", "write_columns"]
 
@@ -105,6 +106,7 @@ def _dump(graph: GraphColumns) -> bytes:
         "bounds_faults": [[f.node, f.storage, f.lower, f.upper] for f in graph.bounds_faults],
         "unentered_scopes": list(graph.unentered_scopes),
         "initial": [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in graph.initial],
+        "facts": None if graph.facts is None else written_facts(graph.facts),
         "branches": None if graph.branches is None else written_branches(graph.branches),
         "rows": {name: len(getattr(graph, name)) for name in TABLES},
     }
@@ -211,6 +213,9 @@ def _parse(data: bytes) -> dict[str, Any]:
         "initial": tuple(_of(str, name) for name in _of(list, header.get("initial", []))),
         "branches": None if header.get("branches") is None else read_branches(header["branches"]),
     }
+    if header.get("facts") is not None:
+        digests = fields["digests"]
+        fields["facts"] = read_facts(header["facts"], lambda file: digests.get(file, ""))
     columns = body[start + length : start + length + columns_end]
     fields.update(_columns(counts, columns, _of(list, header["operations"])))
     ranks = _integer(header["ranks"], 1)

@@ -68,7 +68,8 @@ def _scatter_rule(operands: Sequence[Operand], *, axis: int, how: str = "") -> t
         )
     if tile.dtype is not region.dtype:
         raise DTypeError(
-            f"a tile of {tile.dtype} into a tensor of {region.dtype}", help=f'convert it: h.to("{region.dtype}")'
+            f"a tile of {tile.dtype} into a tensor of {region.dtype}",
+            help=f'convert the tile, with .to("{region.dtype}")',
         )
     if how:
         expect_numbers(how, region.dtype)

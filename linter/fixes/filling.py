@@ -12,7 +12,7 @@ from ..suppressions import Suppression
 from .rewriting import Rewriting
 from .syntax import syntax_of
 
-__all__ = ["clip_store", "without_code", "zeros_for_empty"]
+__all__ = ["clip_store", "pad_load", "without_code", "zeros_for_empty"]
 
 
 def zeros_for_empty(location: Location | None) -> Fix | None:
@@ -32,20 +32,33 @@ def zeros_for_empty(location: Location | None) -> Fix | None:
 
 def clip_store(location: Location | None) -> Fix | None:
     """``clip=True`` for the store at a place."""
+    return _with_keyword(location, "store", "clip", "True", "for a ragged edge add `clip=True` to the store")
+
+
+def pad_load(location: Location | None, value: str) -> Fix | None:
+    """``pad=`` of a value for the load at a place, where what it brings from outside reaches nothing that is stored."""
+    title = f"for a ragged edge add `pad={value}` to the load"
+    return _with_keyword(location, "load", "pad", value, title, "; it is in no element that is stored")
+
+
+def _with_keyword(
+    location: Location | None, function: str, keyword: str, value: str, title: str, why: str = ""
+) -> Fix | None:
+    """One more keyword for the call of a function of ``tl`` at a place."""
     syntax = syntax_of(location) if location is not None else None
     call = syntax.node_at(location) if syntax is not None and location is not None else None
     if syntax is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
-    keywords = {keyword.arg for keyword in call.keywords}
-    if call.func.attr != "store" or keywords & {"clip", None} or not call.args:
+    keywords = {each.arg for each in call.keywords}
+    if call.func.attr != function or keywords & {keyword, None} or not call.args:
         return None
     rewriting = Rewriting(syntax)
     line, column = rewriting.stop(call)
-    last = max(rewriting.stop(value) for value in (*call.args, *(keyword.value for keyword in call.keywords)))
+    last = max(rewriting.stop(each) for each in (*call.args, *(each.value for each in call.keywords)))
     tail = [syntax.lines[last[0] - 1][last[1] :], *syntax.lines[last[0] : line]]
     comma = "" if any(text.split("#")[0].strip().startswith(",") for text in tail) else ", "
-    rewriting.put(line, column - 1, f"{comma}clip=True")
-    return Fix(f"for a ragged edge add `clip=True` to the store at line {call.lineno}", rewriting.edits())
+    rewriting.put(line, column - 1, f"{comma}{keyword}={value}")
+    return Fix(f"{title} at line {call.lineno}{why}", rewriting.edits())
 
 
 _BRACKETS = re.compile(r"\[([^\]]*)\]")

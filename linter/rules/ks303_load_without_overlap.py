@@ -82,6 +82,8 @@ def _help(context: LintContext, node: int, earlier: int, fix: Fix | None) -> str
     load = context.location(stack)
     instances = np.flatnonzero(context.graph.nodes.stack == stack)
     if np.any(instances < node) and load is not None and enclosing_loop(load) is not None and earlier < node:
+        if not context.graph.is_scoped:  # who places its tiles also rotates them
+            return "let loads run ahead of their loop: num_stages=2, of `tl.range` or of the launch, keeps two copies"
         return (
             f"load one tile ahead: above {context.line(other)} of the iteration before, with "
             "`tl.load(..., out=buffer)` into one of two buffers made before the loop, taken in turn"

@@ -9,7 +9,9 @@ from typing import Any
 from ...ir.forms.text import quote
 from ...ir.launch_facts import FactKind, LaunchFact
 from ...ir.tables import BoundsFault
-from ..fixes.filling import clip_store
+from ..analyses.padding import reaches_nothing_stored
+from ..edits import Fix
+from ..fixes.filling import clip_store, pad_load
 from ..rule import Finding, LintContext, Rule
 from ..wording.counts import times
 from ..wording.launches import fact_places
@@ -28,7 +30,7 @@ def _out_of_bounds(context: LintContext, options: Mapping[str, Any]) -> Iterator
         name = quote(graph.names[graph.storages.name[storage]])
         shape = graph.layouts[graph.storages.layout[storage]].shape
         op = graph[first.node].op
-        fix = clip_store(context.location(stack)) if op == "store" and not _is_flat(shape, first) else None
+        fix = _fix(context, stack, group) if not _is_flat(shape, first) else None
         verb = "written" if op == "store" else "read"
         yield Finding(
             message=f"{op} leaves `{name}` of shape {shape}: {_asked(name, shape, first)} is {verb}{times(len(group))}"
@@ -38,6 +40,17 @@ def _out_of_bounds(context: LintContext, options: Mapping[str, Any]) -> Iterator
             help=_bounds_help(shape, first, op) if fix is None else f"{fix.title}; else run the loop one tile less",
             fixes=() if fix is None else (fix,),
         )
+
+
+def _fix(context: LintContext, stack: int, faults: list[BoundsFault]) -> Fix | None:
+    """A store is clipped; a load is padded where any value will do for what is outside."""
+    graph = context.graph
+    if graph[faults[0].node].op == "store":
+        return clip_store(context.location(stack))
+    if not all(reaches_nothing_stored(graph, fault, context.readers) for fault in faults):
+        return None
+    dtype = graph[faults[0].node].dtype
+    return pad_load(context.location(stack), "0.0" if dtype.is_float else "0" if dtype.is_integer else "False")
 
 
 def _is_flat(shape: tuple[int, ...], fault: BoundsFault) -> bool:
@@ -70,7 +83,7 @@ def _bounds_help(shape: tuple[int, ...], fault: BoundsFault, op: str) -> str:
     if _is_flat(shape, fault):
         return "a pointer counts elements from the tensor's start; slice a region instead, t[a:b, :], to pad or clip"
     if op == "store":
-        return "for a ragged edge write `tl.store(region, h, clip=True)`; else run the loop one tile less"
+        return "for a ragged edge give the store `clip=True`; else run the loop one tile less"
     return (
         "for a ragged edge write `tl.load(region, pad=...)`, with what changes nothing (0 of a sum); "
         "else run the loop one tile less"

@@ -14,7 +14,7 @@ def _race(fact: LaunchFact) -> Finding:
     does = "reads" if fact.reads else "writes"
     return Finding(
         message=f"program {fact.other_program} {does} element {fact.number:,} of `{quote(fact.what)}`, which program "
-        f"{fact.program} writes, and nothing orders them",
+        f"{fact.program} writes, and nothing orders them; {fact.share} meet so",
         places=fact_places(fact, f"{'read' if fact.reads else 'written'} here", "the other program writes here"),
         help="give each program elements of its own; where all add to one result, tl.atomic_add does",
     )

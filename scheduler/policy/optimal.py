@@ -171,7 +171,7 @@ def _on_lanes(
         chosen = [model.new_bool_var("") for _ in range(channels)]
         model.add_exactly_one(chosen)
         for number, (lane, here) in enumerate(zip(lanes, chosen, strict=True)):
-            model.add_hint(here, number == hinted[node])
+            model.add_hint(here, int(number == hinted[node]))  # the oldest OR-Tools takes no bool
             lane.append(model.new_optional_fixed_size_interval_var(start[node], duration[node], here, ""))
     for lane in lanes:
         model.add_no_overlap(lane)

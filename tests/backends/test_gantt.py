@@ -10,7 +10,7 @@ import kernelgen
 import numpy as np
 import picturekernels as pk
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import kernscope as ks
@@ -46,7 +46,10 @@ def working(schedule: ks.Schedule) -> set[int]:
 @kernelgen.examples(12)
 def test_every_slice_is_the_schedules_own(policy: str, program: kernelgen.Program) -> None:
     """One slice for each node at work, with its exact start and end, as wide as its time, in the row of its engine."""
-    schedule = ks.schedule(program.trace(), policy, program.machine)
+    try:
+        schedule = ks.schedule(program.trace(), policy, program.machine)
+    except ks.DeadlockError:  # a policy that waits for every message may leave ranks in a circle
+        reject()
     shown = rectangles(gantt_svg([schedule])[0])
     assert sorted(number(e, "data-node") for e in shown) == sorted(working(schedule))
     scale = 1052 / max(schedule.makespan_ps, schedule.bound_ps, 1)

@@ -123,7 +123,14 @@ class Compute(Holder):
 
     def do_scan(self, a: int, b: int, c: int, d: int) -> None:
         value = self.operand(a)
-        self.add((tl.cumsum, tl.cumprod)[c % 2](tl.tanh(self.read(value)), axis=b % 2), 8.0)
+        match c % 4:
+            case 2:
+                least = (tl.maximum, tl.minimum)[d % 2]
+                self.add(tl.associative_scan(self.read(value), b % 2, least, reverse=bool(a % 2)), value.base.bound)
+            case 3:
+                self.add(tl.reduce(self.read(value), b % 2, tl.maximum, keep_dims=bool(d % 2)), value.base.bound)
+            case other:
+                self.add((tl.cumsum, tl.cumprod)[other](tl.tanh(self.read(value)), axis=b % 2), 8.0)
 
     def do_rearrange(self, a: int, b: int, c: int, d: int) -> None:
         """Sorted, reversed, looked up: no element becomes another number."""

@@ -649,6 +649,13 @@ for j in range(5):
         rows = slice(j * 8, (j + 1) * 8)
         tl.store(o[rows, :], tl.load(x[rows, :], pad=0.0) * 2.0)
 """, lambda x: x * 2, (32, 8)),
+    Case("a load that leaves its tensor, into a store that clips", "KS501", """
+for j in range(4):
+    with tl.scratch_scope():
+        rows = slice(j * 10, (j + 1) * 10)
+        h = tl.load(x[rows, :])
+        tl.store(o[rows, :], tl.exp(h) * 2.0 + h[0:1, :], clip=True)
+""", lambda x: np.exp(x) * 2 + np.repeat(x[::10], 10, axis=0)[:32], (32, 8)),
     Case("a store that leaves its tensor, over lines", "KS501", """
 h = tl.load(x[0:16, :])
 tl.store(

@@ -10,7 +10,7 @@ import pytest
 import kernscope as ks
 from kernscope.face.sweeping.result import Sweep, SweepRow
 
-pytest.importorskip("matplotlib")
+matplotlib = pytest.importorskip("matplotlib")
 
 
 #: A front of more points than are named.
@@ -60,3 +60,12 @@ def test_what_cannot_be_written_is_said_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ks.MissingExtraError, match="matplotlib"):
         sweep((1, 1)).plot(tmp_path / "front.svg")
+
+
+def test_points_off_the_front_are_explained(tmp_path, monkeypatch):
+    """A legend says what grey is; where all are of the front there is nothing to say."""
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+    for costs, said in (((300, 10), (200, 20), (400, 30)), True), (((300, 10), (200, 20)), False):
+        sweep(*costs).plot(tmp_path / "front.svg")
+        text = (tmp_path / "front.svg").read_text()
+        assert ("another point is as good in both and better in one" in text) == said

@@ -127,3 +127,17 @@ def test_the_table_names_the_fastest():
     assert found.best is not None and f"fastest: tile={found.best.point['tile']}" in str(found)
     assert "1 refused" in str(found) and "thirteen" in found._repr_html_()
     assert "no point fits" in str(ks.sweep(scale, {"tile": [13]}))
+
+
+def test_the_launch_is_named():
+    """By name beside the kernel, unless launches are what is varied; a kernel without launches stands alone."""
+
+    @ks.launch("small", x=ks.hbm((64, 64), "f32"), o=ks.hbm((64, 64), "f32"))
+    @ks.kernel
+    def copied(x, o, *, tile=32):
+        for i in range(0, 64, tile):
+            with tl.scratch_scope():
+                tl.store(o[i : i + tile, :], tl.load(x[i : i + tile, :]))
+
+    assert str(ks.sweep(copied, {"tile": [32]})).startswith("copied:small: 1 point of tile\n")
+    assert str(ks.sweep(copied, {"launch": ["small"]})).startswith("copied: 1 point of launch\n")

@@ -90,7 +90,7 @@ def test_conditions_say_which_way_with_what_and_what_decides() -> None:
         "while `left > 16`: false (left=16); depends on tile",
     ]
     assert [row.mark for row in ks.branches(conditions.launch("high"))] == [
-        *("false", "true", "true", "true", "true", "true", "true 3, false 1")
+        *("false", "true", "true", "true", "true", "true", "both ways")
     ]
 
 
@@ -105,7 +105,7 @@ def test_launches_that_went_other_ways_are_told_apart() -> None:
         ("flag", "not evaluated", "true"),
         ("flag", "false", "true"),
         ("flag", "false", "true"),
-        ("left > 16", "false", "true 3, false 1"),
+        ("left > 16", "false", "both ways"),
     ]
     assert [(its, own) for own, its in high.differences(low)] == list(pairs)
     assert low.differences(low) == ()
@@ -218,7 +218,7 @@ def test_functions_that_it_calls_are_watched() -> None:
     found = ks.branches(kernel, O, Plan(True), size=50)
     assert found.unseen == ()
     assert {(row.place.function, row.text): row.mark for row in found} == {
-        ("pick", "size > limit"): "true 4, false 2",
+        ("pick", "size > limit"): "both ways",
         ("width", "self.__private"): "true",
         ("fixed", "n"): "true",
         ("kernel", "n > 10"): "true",
@@ -342,6 +342,19 @@ def test_what_a_kernel_raises_is_its_own() -> None:
             call(kernel, X)
         places.append(caught.value.places[0][1])
     assert places[0] == places[1]
+
+
+@pytest.mark.parametrize("line", ["for row in x: pass", "h = tl.load(x) if x else None", "tl.load(x[9:10, :])"])
+def test_what_is_refused_is_refused_at_the_same_line(tmp_path: Path, line: str) -> None:
+    """Also where the question itself is at fault."""
+    module = module_of(tmp_path, f"from kernscope import tl\ndef kernel(x):\n    {line}\n")
+    said = []
+    for observe in (False, True):
+        with pytest.raises(ks.KernscopeError) as caught:
+            machine = load_machine("ahbm-pe")
+            record_kernel(module.kernel, (X,), {}, target=machine.target, machine=machine.name, observe=observe)
+        said.append((caught.value.message, caught.value.help, caught.value.places[0][1].line))
+    assert said[0] == said[1]
 
 
 # --- kept -------------------------------------------------------------------------------------------------------------

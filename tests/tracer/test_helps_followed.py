@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ MISTAKES: list[tuple[str, str, str, Any]] = [
     ("h = tl.load(x) & 1", "h.to(tl.int32)", "h = tl.load(x).to(tl.int32) & 1", X.astype(int) & 1),
     ("h = tl.load(x[2:6, :])", "load with pad=", "h = tl.load(x[2:6, :], pad=0.0)", np.concatenate([X[2:], 0 * X[:2]])),
     ("h = tl.load(x); tl.store(x[2:6, :], h)", "store with clip=True", "h = tl.load(x); tl.store(x[2:6, :], h, clip=True)", X),
-    ("h = tl.load(x).to(tl.int32); tl.store(x, h)", 'h.to("f32")', 'h = tl.load(x).to(tl.int32); tl.store(x, h.to("f32"))', None),
+    ("h = tl.load(x).to(tl.int32); tl.store(x, h)", '.to("f32")', 'h = tl.load(x).to(tl.int32); tl.store(x, h.to("f32"))', None),
     ("h = tl.load(i); tl.load(x, out=h)", "convert", "h = tl.load(i).to(tl.float32); tl.load(x, out=h)", X),
     ("h = tl.load(i, dtype='f32')", "h.to(...)", "h = tl.load(i).to('f32')", np.ones((4, 8))),
     ("h = tl.load(i[0:4, 0:4]) + tl.load(x)", "must be equal or 1", "h = tl.load(i[0:4, 0:1]) + tl.load(x)", X + 1),
@@ -95,3 +96,30 @@ def test_a_use_after_a_scope_is_helped_by_a_handle_before_it() -> None:
     assert "make it before the scope and tl.copy_to into it" in caught.value.help
     kept = "h = tl.empty((4, 8), 'f32')\nwith tl.scratch_scope():\n    tl.copy_to(h, tl.load(x))"
     assert ks.lint(trace(kept, strict=True)).ok
+
+
+@pytest.mark.parametrize(
+    ("stored", "named"),
+    [
+        ("tile", 'tile.to("f16")'),
+        ("tile * 2.0", '(tile * 2.0).to("f16")'),
+        ("tl.exp(tile)", 'tl.exp(tile).to("f16")'),
+        ("src=tile[0:4, :]", 'tile[0:4, :].to("f16")'),
+        ("*[tile]", 'convert what is stored, with .to("f16")'),
+    ],
+)
+def test_a_store_of_another_dtype_names_what_the_author_wrote(tmp_path: Path, stored: str, named: str) -> None:
+    """The expression itself, in brackets where a method of it needs them; followed, it stores."""
+
+    def traced(text: str) -> ks.Graph:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(f"def kernel(x, o):\n    tile = tl.load(x)\n    tl.store(o[:, :], {text})\n")
+        space: dict[str, Any] = {"tl": ks.tl}
+        exec(compile(path.read_text(), str(path), "exec"), space)
+        return ks.trace(space["kernel"], ks.hbm((4, 8), "f32"), ks.hbm((4, 8), "f16"))
+
+    with pytest.raises(ks.DTypeError) as caught:
+        traced(stored)
+    assert caught.value.help.endswith(named)
+    if not stored.startswith("*"):
+        assert ks.lint(traced(named)).ok

@@ -71,6 +71,8 @@ def test_sessions_do_not_nest() -> None:
         "from triton._internal_testing import is_cuda, numpy_random, requires_tma, to_numpy, to_triton",
         "from triton._utils import type_canonicalisation_dict",
         "from triton.runtime._allocation import NullAllocator, set_allocator",
+        "from triton.language.standard import _log2, zeros_like; assert [_log2(1), _log2(8)] == [0, 3]",
+        "from triton.language.standard import _is_power_of_two as p; assert p(8) and not p(6) and not p(0)",
         "from triton.tools.mxfp import MXFP4Tensor, MXScaleTensor",
         "from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait",
     ],

@@ -13,6 +13,7 @@ from ...ir.layout import Layout, Shape, check_shape
 from ...ir.ops import OPERATIONS, End, Scalar, check_scalar
 from ..recording.plans import plain_scalar
 from ..recording.recorder import Read, Recorder
+from ..recording.written import written_argument
 from ..values.handles import RecvFuture, TensorHandle
 from ..values.hbm import HbmRegion, HbmTensor, Pointer
 from ..values.refusals import first_step
@@ -65,9 +66,11 @@ def store(recorder: Recorder, dst: Any, src: Any, *, clip: bool = False) -> None
             help="slice the region, or reshape the handle",
         )
     if handle.dtype is not tensor.dtype:
+        stored = written_argument(recorder.location(), 1, "src")
+        how = f'convert what is stored, with .to("{tensor.dtype}")'
         raise DTypeError(
             f"store of {handle.dtype} into {tensor.name}, which is {tensor.dtype}",
-            help=f'convert it: h.to("{tensor.dtype}")',
+            help=how if stored is None else f'convert it: {stored}.to("{tensor.dtype}")',
         )
     offset, layout = handle.offset, handle.layout
     if target is None:

@@ -74,6 +74,8 @@ class Observer:
         if kind is MethodType:
             inner = self.of(function.__func__)
             return function if inner is function.__func__ else MethodType(inner, function.__self__)
+        if kind is staticmethod:
+            return self.of(function.__func__)
         if kind is Kernel:
             return self.of(function.function)
         if kind is functools.partial:
@@ -119,9 +121,9 @@ class Observer:
 
     def _loop(self, site: int, iterated: Iterable[Any]) -> Iterator[Any]:
         values = self._values(site, sys._getframe(1)) if len(self._ways[site]) < 2 else ()
-        return self._counted(site, iterated, values)
+        return self._counted(site, iter(iterated), values)
 
-    def _counted(self, site: int, iterated: Iterable[Any], values: tuple[tuple[str, str], ...]) -> Iterator[Any]:
+    def _counted(self, site: int, iterated: Iterator[Any], values: tuple[tuple[str, str], ...]) -> Iterator[Any]:
         trips = 0
         try:
             for item in iterated:

@@ -177,7 +177,7 @@ _REASONS: Mapping[str, str] = {
     _HINT: "assume multiple_of max_contiguous max_constancy condition TRITON_MAX_TENSOR_NUMEL PropagateNan target_info",
     _TYPE: "tensor tensor_type block_type pointer_type pi32_t void const constexpr_type tuple tuple_type slice scalar "
     "to_tensor base_type base_value",
-    _FUNCTION: "reduce associative_scan map_elementwise prod product xor_sum nanprod cummax cummin",
+    _FUNCTION: "map_elementwise prod product xor_sum nanprod cummax cummin",
     _DTYPES: "float8e4b15 float8e4b8 float8e5b16 int4 uint4 complex64 complex128",
     _HOST: "arcsin arccos arctan arctan2 asin acos atan atan2 frexp ldexp modf "
     "nextafter spacing copysign gcd lcm "

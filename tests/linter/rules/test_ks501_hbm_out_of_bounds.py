@@ -119,3 +119,42 @@ def test_a_streamed_operand_that_leaves_its_tensor_is_a_finding(lint: Lint) -> N
     report = lint(kernel, *tensors(8, 8))
     assert [d.location.line for d in report if d.location is not None] == [6, 7]
     assert {d.code for d in report} == {"KS501"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "body", "fixed"),
+    [
+        ((10, 10), "tl.store(o[R, :], tl.exp(tile) + 1.0)", True),  # both leave their tensors at the same rows
+        ((10, 10), "tl.store(o[R, :], tile, clip=True)", True),
+        ((12, 10), "tl.store(o[R, :], tile, clip=True)", None),  # nothing is outside
+        ((10, 12), "tl.store(o[R, :], tile)", False),  # what is outside x is inside o
+        ((10, 11), "tl.store(o[R, :], tile, clip=True)", False),
+        ((10, 10), "tl.store(o[R, :], tile + tl.sum(tile, axis=0, keep_dims=True), clip=True)", False),
+        ((10, 10), "tl.store(o[R, :], tl.flip(tile, 0), clip=True)", False),
+        (
+            (10, 10),
+            "tl.copy_to(kept, tile); tl.store(o[R, :], kept, clip=True)",
+            False,
+        ),  # later iterations have it, too
+        ((10, 10), "tl.copy_to(kept[0:2, :], tile[0:2, :]); tl.store(o[R, :], tile, clip=True)", True),
+    ],
+)
+def test_a_load_is_padded_where_any_value_will_do(
+    lint: Lint, rows: tuple[int, int], body: str, fixed: bool | None
+) -> None:
+    """Where what lies outside reaches only elements that lie outside of a store; not where one that is stored, or that
+    something else looks at, depends on it."""
+    text = f"""
+    @ks.kernel
+    def tiles(x, o):
+        kept = tl.zeros((4, 8), tl.float32)
+        tl.store(o[0:4, :], kept)
+        for i in range(3):
+            R = slice(i * 4, (i + 1) * 4)
+            tile = tl.load(x[R, :])
+            {body}
+    """
+    found = [d for d in lint(text, *tensors(*rows)) if "load leaves" in d.message]
+    assert [bool(d.fixes) for d in found] == ([] if fixed is None else [fixed])
+    if fixed:
+        assert "add `pad=0.0` to the load at line 10" in found[0].help

@@ -32,7 +32,7 @@ def halves(x_ptr, o_ptr, N: tl.constexpr):
 
 x, out = np.zeros(64, np.float32), np.zeros(64, np.float32)
 """
-UNORDERED = "which program {} writes, and nothing orders them"
+UNORDERED = "which program {} writes, and nothing orders them; {} of {} programs meet so"
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ UNORDERED = "which program {} writes, and nothing orders them"
         ("halves[(2, 1)](x, out, N=8)", []),
         (
             "overlapping[(3,)](x, out, STEP=7, N=8)",
-            [(8, 8, f"program 0 writes element 7 of `o_ptr`, {UNORDERED.format(1)}")],
+            [(8, 8, f"program 0 writes element 7 of `o_ptr`, {UNORDERED.format(1, 3, 3)}")],
         ),
         (
             "accumulate[(3,)](x, out, N=8)",
             [
-                (14, 14, f"program 0 writes element 0 of `o_ptr`, {UNORDERED.format(2)}"),
-                (14, 14, f"program 0 reads element 0 of `o_ptr`, {UNORDERED.format(2)}"),
+                (14, 14, f"program 0 writes element 0 of `o_ptr`, {UNORDERED.format(2, 3, 3)}"),
+                (14, 14, f"program 0 reads element 0 of `o_ptr`, {UNORDERED.format(2, 3, 3)}"),
             ],
         ),
         (
             "overlapping[(2,)](x[4:], x, STEP=4, N=4)",
-            [(8, 8, f"program 0 reads element 4 of `x_ptr`, {UNORDERED.format(1)}")],
+            [(8, 8, f"program 0 reads element 4 of `x_ptr`, {UNORDERED.format(1, 2, 2)}")],
         ),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....ir.errors import TritonCompileError, TritonNameError, did_you_mean
 from .. import language
-from ..constexpr import bare, constexpr
+from ..constexpr import Constexpr, bare, constexpr
 from ..values.types import int_type
 from . import testing
 from .driver import Driver, GPUTarget
@@ -218,7 +218,7 @@ def _language_modules(module: Any) -> None:
     libdevice = dict(language.LIBDEVICE)
     module("triton.language", names, refused)
     module("triton.language.core", {**names, "_unwrap_if_constexpr": bare, "get_int_dtype": int_type}, refused)
-    module("triton.language.standard", names, refused)
+    module("triton.language.standard", {**names, "_log2": _log2, "_is_power_of_two": _is_power_of_two}, refused)
     module("triton.language.math", language.MATH)
     module("triton.language.random", language.RANDOM)
     module("triton.language.extra")
@@ -227,6 +227,17 @@ def _language_modules(module: Any) -> None:
     for backend in ("cuda", "hip"):
         module(f"triton.language.extra.{backend}", language.EXTRA, language.REFUSED_EXTRA)
         module(f"triton.language.extra.{backend}.libdevice", libdevice, language.REFUSED_LIBDEVICE)
+
+
+def _log2(i: Any) -> Constexpr:
+    """What kernels that sort take from Triton's own: the logarithm of a power of two."""
+    return Constexpr(int(bare(i)).bit_length() - 1)
+
+
+def _is_power_of_two(i: Any) -> Constexpr:
+    """Likewise."""
+    n = int(bare(i))
+    return Constexpr(n > 0 and n & (n - 1) == 0)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....ir.graph import Graph
 from ....ir.indices import LEFT_OUT, Index
+from ....ir.launch_facts import NOT_JUDGED
 from ....ir.layout import Layout
 from ....ir.ops import OPERATIONS, Kind
 from ....ir.tables import BoundsFault, IntArray, Mode
@@ -60,7 +61,8 @@ def unplaced_graph(
     defaults = {storage.name: storage.before for storage in storages if storage.before is not None}
     graph = trace.finish(defaults)
     # Every tensor of a launch has memory, whether it was kept or not.
-    return attrs.evolve(graph, initial=tuple(storage.name for storage in storages)), before
+    initial = tuple(storage.name for storage in storages)
+    return attrs.evolve(graph, initial=initial, facts=NOT_JUDGED), before
 
 
 def kept_for_loops(graph: Graph, tape: Tape, before: list[int], num_stages: int) -> IntArray:
