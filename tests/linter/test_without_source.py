@@ -78,7 +78,7 @@ RUNNING = "best = tl.load(x[:, :])\nfor j in range({n}):\n    best = tl.maximum(
             "KS501",
             "tl.store(o[0:65, :], tl.zeros((65, 64), tl.float32))",
             SMALL,
-            "for a ragged edge write `tl.store(region, h, clip=True)`; else run the loop one tile less",
+            "for a ragged edge give the store `clip=True`; else run the loop one tile less",
         ),
         (
             "KS501",

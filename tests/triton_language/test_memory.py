@@ -1,5 +1,7 @@
 """The memory of a launch: narrow floats, views of larger arrays, what is kept and what is let go."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -51,3 +53,22 @@ def test_what_was_there_before_is_kept_while_it_is_small() -> None:
         ks.run(large.graph(0))
     assert all(storage.before is None and not storage.memory.flags.writeable for storage in large.storages)
     assert len(ks.lint(large.graph(0))) == 0
+
+
+def one_of_two(x_ptr, y_ptr, o_ptr, n, m, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i, mask=i < n, other=0.0), tl.load(y_ptr + i, mask=i < m, other=0.0)
+    tl.store(o_ptr + i, x + y, mask=i < n + m)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_tensor_may_have_no_elements(dtype: Any) -> None:
+    """As libraries give where a kernel takes more tensors than there are: nothing of it is accessed, and if it is, that
+    is outside."""
+    x, none, out = np.arange(6).astype(dtype), np.zeros(0, dtype), np.zeros(8, dtype)
+    made = launched(one_of_two, 1, x, none, out, 6, 0, N=8)
+    np.testing.assert_array_equal(out[:6], x)
+    same_in_turn(made, {"o_ptr": out})
+    assert not made.facts
+    beyond = launched(one_of_two, 1, x, none, out, 6, 1, N=8)
+    assert [(fact.kind, fact.what) for fact in beyond.facts] == [("outside", "y_ptr")]

@@ -27,8 +27,9 @@ class Storage:
         self.is_argument = True
 
     def keep(self) -> None:
-        """Keep what is there now."""
-        self.before = self.memory.copy().reshape(self.layout.shape)
+        """Keep what is there now; of no elements the one that a layout has at the least."""
+        kept = self.memory.copy() if self.memory.size else np.zeros(1, self.memory.dtype)
+        self.before = kept.reshape(self.layout.shape)
 
     def release(self) -> None:
         """Let go of the memory, which is the host's: its size and dtype stay."""
