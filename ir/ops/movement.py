@@ -214,6 +214,24 @@ def _dot_rule(operands: Sequence[Operand], *, out_dtype: DType) -> tuple[Shape, 
 def dot(a: Array, b: Array, *acc: Array, out_dtype: DType, result: DType, operands: Sequence[Operand]) -> Array:
     """Matrix product, or a batch of them, accumulated in f32 (i32 for integers; f64, u32 and 64-bit integers in
     themselves). Example: ``s = tl.dot(q, tl.trans(k))``."""
+    matrices = (a, b, *acc)
+    count = max(len(x) for x in matrices) if a.ndim > 2 else 1
+    at_once = max(1, _AT_ONCE * count // max(1, sum(x.size for x in matrices)))
+    if count <= at_once:
+        return _product(matrices, out_dtype)
+    parts = [[x if len(x) == 1 else x[i : i + at_once] for x in matrices] for i in range(0, count, at_once)]
+    found = np.empty((count, *a.shape[1:-1], b.shape[-1]), out_dtype.numpy)
+    for i, part in enumerate(parts):
+        found[i * at_once : (i + 1) * at_once] = _product(part, out_dtype)
+    return found
+
+
+#: So many elements of a batch are multiplied at once: what they are on the way, in f32, stays in a processor's cache.
+_AT_ONCE = 1 << 18
+
+
+def _product(matrices: Sequence[Array], out_dtype: DType) -> Array:
+    a, b, *acc = matrices
     wide = dtypes.of_numpy(a.dtype).accumulator
     with np.errstate(all="ignore"):
         product = np.matmul(cast_array(a, wide), cast_array(b, wide))

@@ -102,7 +102,44 @@ def cast_array(array: Any, dtype: DType) -> Array:
         if dtype.is_float and dtype.itemsize <= 2 and source.dtype.itemsize >= 4 and source.dtype != np.float32:
             # numpy and ml_dtypes round to f32 on the way, which would be a second rounding.
             source = _rounded_to_odd(source)
+        if dtype.numpy == np.float16 and source.dtype == np.float32:
+            return _to_halves(source)
+        if dtype is dtypes.float32 and source.dtype in _WIDE:
+            return _WIDE[source.dtype][source.view(np.uint8)]
         return source.astype(dtype.numpy)
+
+
+#: What the types of 8 bits are in f32: a look-up takes a fourth of the time of ml_dtypes' conversion.
+_WIDE: dict[np.dtype[Any], Array] = {
+    d.numpy: np.arange(256, dtype=np.uint8).view(d.numpy).astype(np.float32)
+    for d in dtypes.ALL
+    if d.is_float and d.itemsize == 1
+}
+
+#: The smallest normal f16, and a number beside which f32 has the steps of f16's subnormals.
+_F16_NORMAL, _F16_STEPS = np.float32(2**-14), np.float32(0.75)
+#: So many numbers are made halves at once: what they are on the way stays in a processor's cache.
+_HALVES_AT_ONCE = 1 << 16
+
+
+def _to_halves(source: Array) -> Array:
+    if source.size <= _HALVES_AT_ONCE or not source.flags.c_contiguous:
+        return _without_underflow(source).astype(np.float16)
+    found = np.empty(source.shape, np.float16)
+    numbers, halves = source.reshape(-1), found.reshape(-1)
+    for i in range(0, source.size, _HALVES_AT_ONCE):
+        halves[i : i + _HALVES_AT_ONCE] = _without_underflow(numbers[i : i + _HALVES_AT_ONCE])
+    return found
+
+
+def _without_underflow(source: Array) -> Array:
+    """Numbers for which f16 has no normal number, rounded to its subnormals in f32 already: numpy's own conversion
+    tells the processor of each that it has to round, which takes thirty times as long as the conversion."""
+    tiny = np.abs(source) < _F16_NORMAL
+    if not tiny.any():
+        return source
+    rounded = np.asarray((source + _F16_STEPS) - _F16_STEPS)
+    return np.where(tiny, np.copysign(rounded, source), source)
 
 
 def _to_integers(source: Array, dtype: DType) -> Array:

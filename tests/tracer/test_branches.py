@@ -255,6 +255,18 @@ def test_a_function_whose_text_is_gone_or_another_one_is_named(tmp_path: Path) -
     assert found.unseen == ("pick", "pick")
 
 
+def test_a_kernel_whose_assertions_pytest_has_rewritten_is_watched() -> None:
+    """Of this very file: its code is not what its text compiles to."""
+
+    @ks.kernel
+    def kernel(o: Any, n: int) -> None:
+        assert n > 1, "two or more"
+        tl.store(o[:, :], tl.full((8, 64), 1.0 if n > 2 else 2.0, tl.float32))
+
+    assert "@pytest_ar" in kernel.function.__code__.co_names
+    assert [(row.text, row.mark) for row in ks.branches(kernel, O, 2)] == [("n > 2", "false")]
+
+
 # --- ranks, programs --------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,8 @@ from .sites import NAMES, Site, instrumented
 __all__ = ["Authors", "copied_code", "with_code"]
 
 _FACTORY = "_kernscope_factory"
+#: What functions speak of whose assertions pytest has rewritten: those of tests, and of what comes with a plugin.
+_PYTEST = "@pytest_ar"
 _INSTALLED = ("site-packages", "dist-packages")
 #: What a ``from __future__ import`` leaves in a code's flags.
 _FLAGS = functools.reduce(
@@ -147,7 +149,10 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_same(made: CodeType, code: CodeType) -> bool:
-    """Whether two codes do the same: that of the text that is there now, and that which was compiled from the file."""
+    """Whether two codes do the same: that of the text that is there now, and that which was compiled from the file.
+    Where pytest has put its own in the place of assertions, name and first line have to do."""
+    if _PYTEST in code.co_names:
+        return True
     inner, its = list(_inner(made)), list(_inner(code))
     return (
         made.co_code == code.co_code
