@@ -27,8 +27,9 @@ RULE = Rule(
     summary="elements that a masked load without `other=` leaves undefined are used",
     what="""
 Judges Triton launches. A load with `mask=` and without `other=` leaves the elements that are masked off undefined. That
-is followed through what is computed from them, for every program: reported is where one is stored, reduced, goes into
-a product, or into an address. Elements that are masked off again where they would be used are no fault.
+is followed through what is computed from them, element by element, also through sums, products and sorting, for every
+program: reported is where one is stored, decides a branch, or goes into an address. Elements that are masked off again
+where they would be used are no fault.
 """,
     why="""
 Some backends fill such elements with zeros, others with whatever was there. A sum, a maximum or a product over them is

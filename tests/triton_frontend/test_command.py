@@ -293,8 +293,8 @@ def test_what_one_program_alone_does_is_found(
         "error[KS501]: element 23 of `x_ptr` is accessed, which has 20, in 1 of 3 programs, first in program 2\n" in out
     )
     assert "  --> faulty.py:10:9" in out
-    undefined = "sum uses what the masked load in line 11 leaves undefined, in 1 of 3 programs, first in program 2"
-    assert f"error[KS802]: {undefined}\n" in out
+    undefined = "the store to o_ptr uses what the masked load in line 11 leaves undefined"
+    assert f"error[KS802]: {undefined}, in 1 of 3 programs, first in program 2\n" in out
     assert "an int32 wraps around on its way to an address of `o_ptr`, in 3 of 3 programs" in out
     line = "x = tl.load(x_ptr + i)"
     Path("faulty.py").write_text(FAULTY.replace(line, f"{line}  # kernscope: ignore[KS501]"))

@@ -21,6 +21,7 @@ from ..values.arithmetic import cast, cast_numbers, elementwise, evaluate, is_fl
 from ..values.boxes import boxes_of, writable_boxes_of
 from ..values.storage import Storages
 from ..values.undefined import Undefined
+from ..values.undefined_through import undefined_through
 from ..values.value import Array, MadeBy, Split, Value, lift, under_rank
 from .facts import AccessFact, Fact
 from .tape import Handle, Loop, PerLane, Tape
@@ -213,9 +214,13 @@ class Tracing:
             a if len(a) == lanes else np.ascontiguousarray(np.broadcast_to(a, (lanes, *a.shape[1:]))) for a in given
         ]
         found = evaluate(name, given, result, **lanes_static)
-        self.use(operands, name.removeprefix("nan"), stack)  # what the author wrote is `max`
         made = Value(
-            [found], shape, made_by=MadeBy(name, tuple(operands), static), roots=roots_of(operands), stack=stack
+            [found],
+            shape,
+            made_by=MadeBy(name, tuple(operands), static),
+            roots=roots_of(operands),
+            undefined=undefined_through(name, operands, given, lanes_static, found.shape),
+            stack=stack,
         )
         if made.roots:
             self.handle(made)
@@ -225,6 +230,7 @@ class Tracing:
 
     def decide(self, value: Value) -> None:
         """The CPU waits for what a branch or a trip count was computed from."""
+        self.use([value], "a branch", self.here())
         roots = [root for root in value.dependencies if id(root) not in self.decided]
         self.decided.update((id(root), root) for root in roots)
         if roots:
@@ -243,18 +249,15 @@ class Tracing:
     # --- what is undefined --------------------------------------------------------------------------------------------
 
     def use(self, values: Sequence[Value], by: str, stack: int, within: Array | None = None) -> None:
-        """Note undefined elements that are used: stored, reduced, or part of an address; of a tile those ``within`` a
-        mask ``(lanes or 1, *shape)``. Each with the loads that left them undefined."""
+        """Note undefined elements that are used: stored, or part of an address or a branch; of a tile those ``within``
+        a mask ``(lanes or 1, *shape)``. Each with the loads that left them undefined."""
         for value in values:
-            if value.undefined is None:
-                continue
-            mask = value.undefined.mask
-            bad = under_rank(mask, max(mask.ndim, 0 if within is None else within.ndim) - 1)
-            if within is not None:
-                bad = bad & under_rank(within, bad.ndim - 1)
-            if bad.any():
-                lanes = np.flatnonzero(bad.reshape(len(bad), -1).any(1)) if len(bad) > 1 else np.arange(self.lanes)
-                for load in value.undefined.loads:
+            for load, mask in () if value.undefined is None else value.undefined.by_load.items():
+                bad = under_rank(mask, max(mask.ndim, 0 if within is None else within.ndim) - 1)
+                if within is not None:
+                    bad = bad & under_rank(within, bad.ndim - 1)
+                if bad.any():
+                    lanes = np.flatnonzero(bad.reshape(len(bad), -1).any(1)) if len(bad) > 1 else np.arange(self.lanes)
                     self.note(FactKind.UNDEFINED, stack, by, lanes, np.full(len(lanes), load))
 
     # --- memory -------------------------------------------------------------------------------------------------------
@@ -321,7 +324,7 @@ class Tracing:
         if inside is not None and fill is None and mask is not None:
             # What lies outside of the tensor is another fault.
             masked = access.inside() if leaves else inside
-            undefined = None if masked is None else Undefined(~masked, (stack,))
+            undefined = None if masked is None else Undefined({stack: ~masked})
         pad: Any = plain_scalar(dtype.type(0))
         if fill is not None and fill.is_splat and fill.is_known:
             column = fill.array.reshape(len(fill.array), -1)[:, 0]

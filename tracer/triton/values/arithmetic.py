@@ -7,7 +7,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ....ir import dtypes
@@ -384,9 +383,13 @@ def view(x: Value, shape: Sequence[int], of_part: Any, of_handle: Any, *, collap
     parts = [x.array] if collapse else x.parts
     undefined = x.undefined
     if undefined is not None:
-        mask = undefined.mask
-        whole = np.broadcast_to(under_rank(mask, len(x.shape)), (len(mask), *x.shape))
-        undefined = attrs.evolve(undefined, mask=of_part(whole if collapse else mask))
+
+        def seen(mask: Array) -> Array:
+            whole = np.broadcast_to(under_rank(mask, len(x.shape)), (len(mask), *x.shape))
+            found: Array = of_part(whole if collapse else mask)
+            return found
+
+        undefined = undefined.changed(seen)
     made = Value(
         [of_part(p) for p in parts],
         shape,

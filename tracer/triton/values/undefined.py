@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 
-__all__ = ["Undefined"]
+__all__ = ["Array", "Undefined"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @attrs.frozen(eq=False)
 class Undefined:
-    """The elements, ``(lanes or 1, *shape)``, and the stack rows of the loads that left them so."""
+    """By stack row of the load that left them so: the elements, ``(lanes or 1, *shape)``. Some are for each."""
 
-    mask: Array
-    loads: tuple[int, ...]
+    by_load: Mapping[int, Array]
 
     def changed(self, change: Callable[[Array], Array]) -> Undefined:
-        """With another mask."""
-        return attrs.evolve(self, mask=change(self.mask))
+        """With other masks."""
+        return Undefined({load: change(mask) for load, mask in self.by_load.items()})
 
     @classmethod
     def of(cls, parts: Iterable[Undefined | None]) -> Undefined | None:
         """What is undefined where any of some is, whose masks broadcast; None where nothing is."""
-        found = [part for part in parts if part is not None and part.mask.any()]
-        if not found:
-            return None
-        mask = found[0].mask
-        for part in found[1:]:
-            mask = np.asarray(mask | part.mask)
-        return cls(mask, tuple(dict.fromkeys(load for part in found for load in part.loads)))
+        found: dict[int, Array] = {}
+        for part in parts:
+            for load, mask in () if part is None else part.by_load.items():
+                if mask.any():
+                    found[load] = np.asarray(found[load] | mask) if load in found else mask
+        return cls(found) if found else None
