@@ -165,3 +165,13 @@ def test_what_helps_is_said_in_the_language_of_the_kernel(script: str, capsys: p
     assert "num_stages=2" in out and "out=buffer" not in out and "if it fitted" not in out
     assert main(["triton", "--set", "memory.tcm.bytes=300000", script]) == 1
     assert "PEs, if it fitted\n" in capsys.readouterr().out
+
+
+def test_any_text_of_a_kernel_can_be_saved(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also one that no encoding holds, as the message of an assertion may be."""
+    Path(script).write_text(SCRIPT.replace("too many", "too \\ud800 many"))
+    assert main(["triton", "--save", "graphs", script]) == 1
+    (saved,) = map(str, Path("graphs").iterdir())
+    capsys.readouterr()
+    assert main(["lint", "--select", "KS805", saved]) == 1
+    assert "too \\ud800 many" in capsys.readouterr().out

@@ -133,6 +133,8 @@ LINE = "tl.store(o_ptr + tl.arange(0, N), y, mask=tl.arange(0, N) < n)"
         ("y = tl.cumsum(x, 1, reverse=True)", (ROWS, False), (COLS, True)),
         ("y = tl.sort(x)", (ROWS, False), (COLS, True)),
         ("y = x.to(tl.int32, bitcast=True).to(tl.float32, bitcast=True)", (ROWS, False), (COLS, False)),
+        ("y = tl.histogram(tl.ravel(x).to(tl.int32), N)", (LINE, True), (LINE, True)),
+        ("y = tl.histogram(tl.ravel(x).to(tl.int32), N, mask=tl.ravel(i + j * 0) < n)", (LINE, False), (LINE, True)),
         ("y = tl.flip(x, 1)", (ROWS, False), (COLS, True)),
         ("y = tl.gather(x, tl.zeros((N, N), tl.int32) + j // 4, 1)", (ROWS, False), (COLS, False)),
         ("y = tl.gather(x, tl.zeros((N, N), tl.int32) + 15 - j, 1)", (ROWS, False), (COLS, True)),

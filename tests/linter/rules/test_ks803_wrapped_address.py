@@ -126,3 +126,26 @@ def test_parts_that_make_up_for_one_another_do_not_wrap(lint_triton, sum, fires)
     """The bounds of a sum are not the sums of bounds where its parts lie along one axis."""
     found = lint_triton(APART.format(sum=sum), select=["KS803"]).diagnostics
     assert bool(found) == fires
+
+
+ADDING = """
+@triton.jit
+def kernel(o_ptr, stride, N: tl.constexpr):
+    row = tl.program_id(0)
+    at = (row // 2) * stride
+    tl.atomic_add(o_ptr + at + tl.arange(0, N), row.to(tl.float32))
+
+
+kernel[({programs},)](np.zeros(96, np.float32), {stride}, N=8)
+"""
+
+
+@pytest.mark.parametrize(("programs", "first"), [(2, 0), (6, 0)])
+def test_the_order_of_atomics_at_wrapped_addresses_is_no_finding_of_its_own(lint_triton, programs, first):
+    """What programs that do not wrap add up is told, as are those that do where the rule is not asked."""
+    text = ADDING.format(programs=programs, stride=2**30)
+    found = {d.code: d.message for d in lint_triton(text, select=["KS803", "KS806"])}
+    assert set(found) == ({"KS806", "KS803"} if programs > 4 else {"KS806"})
+    assert f"programs {first} and 1 add" in found["KS806"] and "in 2 of" in found["KS806"]
+    alone = lint_triton(text, select=["KS806"]).diagnostics
+    assert [f"programs {first} and 1 add" in d.message for d in alone] == [True]
