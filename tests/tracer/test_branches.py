@@ -389,3 +389,31 @@ def test_lint_has_them_where_it_traces_twice() -> None:
     report = ks.lint(loops, X, O, parts=(1,), stop=3, trace_twice=True)
     assert report.branches == ks.branches(loops, X, O, parts=(1,), stop=3)
     assert ks.lint(loops, X, O, parts=(1,), stop=3, trace_twice=False).branches is None
+
+
+LAMBDAS = """
+from kernscope import tl
+
+one = lambda h, big: h * 2.0 if big else h
+two, three = (lambda h, big: h + 1.0 if big else h), (lambda h, big: h - 1.0 if big else h)
+
+
+def kernel(x, o, big=True):
+    h = one(tl.load(x), big)
+    h = {second}(h, big) if big else h
+    tl.store(o, h)
+"""
+
+
+@pytest.mark.parametrize(("second", "unseen"), [("one", ()), ("two", ("<lambda>",))])
+def test_a_lambda_is_watched_where_it_is_the_only_one_of_its_line(
+    tmp_path: Path, second: str, unseen: tuple[str, ...]
+) -> None:
+    """Which of several was called cannot be told: then it is named as not seen. Branches are found by file and line."""
+    module = module_of(tmp_path, LAMBDAS.format(second=second))
+    branches = watched(module.kernel, X, O).branches
+    assert branches is not None and branches.unseen == unseen
+    file = str(tmp_path / "written.py")
+    assert [row.text for row in branches.at(file, 4)] == ["big"]
+    assert [row.text for row in branches.at(file, 10)] == ["big"]
+    assert branches.at(file, 5) == branches.at(file, 9) == branches.at("other.py", 4) == ()
