@@ -349,8 +349,16 @@ def _add_legend(picture: graphviz.Digraph, folded: Folded, *, chain: bool) -> No
         rows.append(_line_row("bold", CRITICAL_COLOUR, "critical chain"))
     if rows:
         table = f'<<table border="0" cellborder="0" cellspacing="3" cellpadding="2">{"".join(rows)}</table>>'
+        # Wider than its words are in the font that is asked for: a browser may show them in a wider one.
         picture.node(
-            "legend", label=table, shape="box", style="rounded", color="#c3c8d0", fontsize="10", **{"class": "legend"}
+            "legend",
+            label=table,
+            shape="box",
+            style="rounded",
+            color="#c3c8d0",
+            fontsize="10",
+            margin="0.3,0.06",
+            **{"class": "legend"},
         )
 
 
