@@ -154,6 +154,7 @@ def triton(
         for failure in failures:
             click.echo(failure.debug, err=True, nl=False)
     _say_notes(running, script, failed=bool(failures))
+    _say_given(context.command, script, arguments)
     rows = [row for group in told if (row := _write(*group[0], script, save, report)) is not None]
     if report is not None and rows:
         index = Path(report, "index.html")
@@ -278,6 +279,18 @@ def _say_notes(running: Session, script: str, *, failed: bool) -> None:
     note(f"{script} launched no kernel", err=True)
     if _holds_tests(script):
         note(f"run its tests: pytest {script} --kernscope-triton", err=True)
+
+
+def _say_given(command: click.Command, script: str, arguments: Sequence[str]) -> None:
+    """A note for what stands behind the script and looks like an option of ours: it was the script's."""
+    ours = {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    given = [argument for argument in arguments if argument.partition("=")[0] in ours]
+    if given:
+        name = given[0].partition("=")[0]
+        note(
+            f"note: {name} was given to {script}, as what follows a script is its own; write it before {script}",
+            err=True,
+        )
 
 
 def _holds_tests(script: str) -> bool:

@@ -175,3 +175,17 @@ def test_any_text_of_a_kernel_can_be_saved(script: str, capsys: pytest.CaptureFi
     capsys.readouterr()
     assert main(["lint", "--select", "KS805", saved]) == 1
     assert "too \\ud800 many" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [(["--save", "graphs"], "--save"), (["--report=pages"], "--report"), (["--own", "save"], None), ([], None)],
+)
+def test_options_behind_the_script_are_told_to_be_its_own(
+    script: str, capsys: pytest.CaptureFixture[str], arguments: list[str], named: str | None
+) -> None:
+    """They may be meant for it, or for the command: nobody can know, so that it is said."""
+    assert main(["triton", script, *arguments]) == 1
+    said = f"note: {named} was given to {script}"
+    assert (said in capsys.readouterr().err) == (named is not None)
+    assert not Path("graphs").exists() and not Path("pages").exists()
